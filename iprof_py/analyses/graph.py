@@ -1,0 +1,161 @@
+"""Runs a native analysis over a trace: a babeltrace2 graph of CTF sources, a muxer and one of our sinks.
+
+Every event is handled by native code; Python builds the graph and reads the document that the sink writes at the end.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from iprof_py import ctf, native
+from iprof_py.errors import ExitStatus, IprofError
+from iprof_py.messages import warn
+from iprof_py.traces import Trace
+
+
+def run(sink: str, trace: Trace) -> dict[str, Any]:
+    """The document that the sink component class ``sink`` makes of a trace.
+
+    What is damaged or missing is said on stderr, and the readable part analysed. Raises IprofError, SETUP when
+    babeltrace2 cannot be used, TRACE when nothing can be read.
+    """
+    bt2 = _import_bt2()
+    with _readable(trace) as directories, _memory_file() as document:
+        graph = _build(bt2, sink, directories, {"document-fd": document, "run-id": trace.run_filter})
+        failure = _run(bt2, graph)
+        text = _contents(document)
+    if not text:
+        raise IprofError(f"the trace {trace.path} cannot be read: {failure or 'no reason given'}", ExitStatus.TRACE)
+    if failure:
+        warn(f"the trace is damaged, what follows is missing: {failure}")
+    result: dict[str, Any] = json.loads(text)
+    _report_losses(result)
+    return result
+
+
+def _import_bt2() -> ModuleType:
+    try:
+        import bt2
+    except ImportError as error:
+        raise IprofError(
+            f"babeltrace2's Python module cannot be imported ({error}): install python3-bt2 and make the environment "
+            f"of iprof-py with `/usr/bin/python3 -m venv --system-site-packages`",
+            ExitStatus.SETUP,
+        ) from None
+    module: ModuleType = bt2
+    return module
+
+
+def _build(bt2: ModuleType, sink: str, directories: Sequence[Path], parameters: dict[str, Any]) -> Any:
+    plugin = native.find(native.PLUGIN_FILE)
+    plugins = bt2.find_plugins_in_path(str(plugin), fail_on_load_error=True)
+    sink_class = plugins[0].sink_component_classes[sink]
+    source_class = bt2.find_plugin("ctf").source_component_classes["fs"]
+    muxer_class = bt2.find_plugin("utils").filter_component_classes["muxer"]
+    graph = bt2.Graph()
+    muxer = graph.add_component(muxer_class, "muxer")
+    with _trace_errors(bt2, directories):
+        sources = [
+            graph.add_component(source_class, f"source-{number}", {"inputs": [str(directory)]})
+            for number, directory in enumerate(directories)
+        ]
+    for source in sources:
+        for port in source.output_ports.values():
+            graph.connect_ports(port, _free_port(muxer))
+    end = graph.add_component(sink_class, "sink", parameters)
+    graph.connect_ports(muxer.output_ports["out"], end.input_ports["in"])
+    return graph
+
+
+def _free_port(muxer: Any) -> Any:
+    return next(port for port in muxer.input_ports.values() if not port.is_connected)
+
+
+@contextmanager
+def _trace_errors(bt2: ModuleType, directories: Sequence[Path]) -> Iterator[None]:
+    try:
+        yield
+    except bt2._Error as error:
+        where = ", ".join(map(str, directories))
+        raise IprofError(f"the trace {where} cannot be read: {_cause(error)}", ExitStatus.TRACE) from None
+
+
+def _run(bt2: ModuleType, graph: Any) -> str | None:
+    """Run a graph to its end; what failed, or None. Returns to Python between batches, so that Ctrl-C works."""
+    try:
+        while True:
+            graph.run_once()
+    except bt2.Stop:
+        return None
+    except bt2._Error as error:
+        return _cause(error)
+
+
+def _cause(error: Any) -> str:
+    """The innermost cause of a babeltrace error, on one line."""
+    return " ".join(error[0].message.split())
+
+
+@contextmanager
+def _memory_file() -> Iterator[int]:
+    descriptor = os.memfd_create("iprof-document")
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _contents(descriptor: int) -> bytes:
+    size = os.lseek(descriptor, 0, os.SEEK_END)
+    return os.pread(descriptor, size, 0)
+
+
+@contextmanager
+def _readable(trace: Trace) -> Iterator[Sequence[Path]]:
+    """The CTF directories of a trace; a damaged one is replaced by a temporary copy without what is damaged."""
+    with tempfile.TemporaryDirectory(prefix="iprof-py-") as copies:
+        yield [
+            _repaired(directory, Path(copies, str(number))) for number, directory in enumerate(trace.ctf_directories)
+        ]
+
+
+def _repaired(directory: Path, copy: Path) -> Path:
+    checks = [ctf.check(path) for path in ctf.stream_files(directory)]
+    if not any(check.damaged for check in checks):
+        return directory
+    copy.mkdir()
+    for name in ("metadata", *(check.path.name for check in checks if not check.damaged)):
+        (copy / name).symlink_to((directory / name).absolute())
+    for check in checks:
+        if not check.damaged:
+            continue
+        warn(
+            f"{check.path} is damaged: its last {check.size - check.whole_size} of {check.size} bytes are left out, "
+            f"with the events in them"
+        )
+        if check.whole_size:
+            _copy_beginning(check.path, copy / check.path.name, check.whole_size)
+    return copy
+
+
+def _copy_beginning(source: Path, target: Path, size: int) -> None:
+    with source.open("rb") as reader, target.open("wb") as writer:
+        shutil.copyfileobj(reader, writer)
+        writer.truncate(size)
+
+
+def _report_losses(document: dict[str, Any]) -> None:
+    events, packets = document["discarded_events"], document["discarded_packets"]
+    if events or packets or document["discarded_uncounted"]:
+        more = " and more that was not counted" if document["discarded_uncounted"] else ""
+        warn(f"{events} events and {packets} packets{more} were lost while recording: the analysis is incomplete")
+    if any(not process["has_overloads"] for process in document["processes"]):
+        warn("this PyTorch is older than 2.7 and gives no overload names: operators are listed without them")

@@ -1,0 +1,259 @@
+"""The command line: options become settings, which the rest of the package acts on."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+
+from iprof_py import VERSION, analyses, backends, messages
+from iprof_py.errors import ExitStatus, IprofError
+from iprof_py.launcher import InterruptedEarlyError
+from iprof_py.messages import log, warn
+from iprof_py.settings import AnalysisSettings, ReplaySettings, RunSettings, Settings
+from iprof_py.workflow import execute
+
+_NEWEST = "<newest>"
+_EPILOG = """\b
+Exit status: that of COMMAND, 128+N when signal N killed it; otherwise
+  2    a bad option or argument
+  3    a part is missing: LTTng, bt2, the native libraries
+  4    no LTTng session could be made
+  5    a trace is missing or unreadable
+  6    a file or directory cannot be written
+  126  COMMAND cannot be executed
+  127  COMMAND was not found
+
+\b
+Examples:
+  iprof-py -- python3 model.py            record the program, print its tally
+  iprof-py --analysis tally               the newest trace again
+  iprof-py -r PATH -e                     a saved trace, a table a thread"""
+
+
+class _OptionalInteger(click.Option):
+    """An option whose value may be left out; the next word is its value only when it is a number."""
+
+    def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
+        super().add_to_parser(parser, ctx)
+        for name in self.opts:
+            option = parser._long_opt[name]
+            option.process = self._returning_other_words(option.process)
+
+    def _returning_other_words(self, process: Any) -> Any:
+        def take(value: Any, state: Any) -> None:
+            if isinstance(value, str) and not value.removeprefix("-").isdigit():
+                state.rargs.insert(0, value)
+                value = self.flag_value
+            process(value, state)
+
+        return take
+
+
+def _long_names(command: click.Command) -> list[str]:
+    names = [name for option in command.params for name in (*option.opts, *option.secondary_opts)]
+    return ["help", *(name[2:] for name in names if name.startswith("--"))]
+
+
+def _spell_out(token: str) -> str:
+    """The full name of a long option from a unique beginning of it; ``_`` counts as ``-``."""
+    token = token.replace("_", "-")
+    names = _long_names(command)
+    candidates = [name for name in names if name.startswith(token)]
+    if len(token) == 1 or token in names or not candidates:
+        return token
+    if len(candidates) > 1:
+        listed = ", ".join(f"--{name}" for name in candidates)
+        raise click.UsageError(f"ambiguous option --{token}: {listed}")
+    return candidates[0]
+
+
+def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        click.echo(f"iprof-py {VERSION}")
+        ctx.exit()
+
+
+@click.command(
+    context_settings={
+        "allow_interspersed_args": False,
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 110,
+    },
+    epilog=_EPILOG,
+)
+@click.option(
+    "--analysis",
+    is_flag=False,
+    flag_value=analyses.DEFAULT,
+    metavar="[NAME]",
+    help=f"The analysis to do: {', '.join(analyses.ANALYSES)}. Without COMMAND, of the newest trace.",
+)
+@click.option("--no-analysis", is_flag=True, help="Keep the trace and print nothing.")
+@click.option(
+    "-b",
+    "--backends",
+    metavar="NAME[:LEVEL],…",
+    help="What to trace, and the level of its table.  [default: pytorch:6]",
+)
+@click.option(
+    "-r",
+    "--replay",
+    is_flag=False,
+    flag_value=_NEWEST,
+    metavar="[PATH]",
+    help="Analyse a saved trace; without PATH the newest.",
+)
+@click.option("-j", "--json", is_flag=True, help="The tally as JSON.")
+@click.option("-e", "--extended", is_flag=True, help="A table for each process and thread.")
+@click.option(
+    "--max-name-size",
+    type=click.IntRange(min=-1),
+    default=None,
+    metavar="N",
+    help="Shorten names to N characters; -1: never.  [default: 80]",
+)
+@click.option(
+    "--trace-output",
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="Where the trace goes; must not exist.  [default: $THAPI_HOME or $HOME, thapi-traces/]",
+)
+@click.option(
+    "--analysis-output",
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="Where the analysis goes.  [default: stdout]",
+)
+@click.option(
+    "--debug",
+    cls=_OptionalInteger,
+    is_flag=False,
+    flag_value="1",
+    type=click.IntRange(0, 4),
+    default=messages.DEFAULT_LEVEL,
+    metavar="[LEVEL]",
+    help="Say what is done: 0 everything, 1 commands and variables (when LEVEL is left out), 2 warnings, 3 errors.",
+)
+@click.option(
+    "-v",
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_show_version,
+    help="Print the version.",
+)
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[--] [COMMAND [ARGUMENT]…]")
+@click.pass_context
+def command(ctx: click.Context, /, debug: int, **options: Any) -> int:
+    """Run COMMAND, record the operators of every PyTorch program in it, and print where the time went."""
+    messages.configure(debug)
+    settings = _settings(options)
+    if settings is None:
+        click.echo(ctx.get_help())
+        return ExitStatus.USAGE
+    return execute(settings)
+
+
+command.context_settings["token_normalize_func"] = _spell_out
+
+
+def _settings(options: dict[str, Any]) -> Settings | None:
+    """The settings that the options describe; None when nothing was asked for."""
+    _refuse_conflicts(options)
+    source = _source(options)
+    if source is None:
+        return None
+    chosen = backends.parse(options["backends"]) if options["backends"] else backends.DEFAULT
+    return Settings(source, None if options["no_analysis"] else _analysis(options, chosen))
+
+
+def _source(options: dict[str, Any]) -> RunSettings | ReplaySettings | None:
+    words, replay = options["words"], options["replay"]
+    if words:
+        _warn_of_launcher(words)
+        return RunSettings(tuple(words), options["trace_output"])
+    if replay is not None:
+        return ReplaySettings(None if replay == _NEWEST else Path(replay))
+    return ReplaySettings(None) if _asks_for_analysis(options) else None
+
+
+def _analysis(options: dict[str, Any], chosen: tuple[backends.BackendRequest, ...]) -> AnalysisSettings:
+    name = options["analysis"] or analyses.DEFAULT
+    if name not in analyses.ANALYSES:
+        raise click.UsageError(f"unknown analysis {name!r} (known: {', '.join(analyses.ANALYSES)})")
+    return AnalysisSettings(
+        name=name,
+        output=options["analysis_output"],
+        backends=chosen,
+        json=options["json"],
+        extended=options["extended"],
+        max_name_size=80 if options["max_name_size"] is None else options["max_name_size"],
+    )
+
+
+_ANALYSIS_OPTIONS = ("analysis", "json", "extended", "max_name_size", "analysis_output")
+
+
+def _asks_for_analysis(options: dict[str, Any]) -> bool:
+    return any(_is_given(options[name]) for name in _ANALYSIS_OPTIONS)
+
+
+def _is_given(value: Any) -> bool:
+    return value is not None and value is not False
+
+
+def _refuse_conflicts(options: dict[str, Any]) -> None:
+    """Options that cannot go together are an error: none silently wins."""
+    for first, seconds in (
+        ("no_analysis", (*_ANALYSIS_OPTIONS, "replay")),
+        ("replay", ("trace_output",)),
+    ):
+        for second in seconds:
+            if _is_given(options[first]) and _is_given(options[second]):
+                raise click.UsageError(f"{_option(first)} and {_option(second)} cannot go together")
+    if options["replay"] is not None and options["words"]:
+        raise click.UsageError("--replay takes no command: it analyses a trace that was saved before")
+    for name in ("trace_output", "no_analysis"):
+        if _is_given(options[name]) and not options["words"]:
+            raise click.UsageError(f"{_option(name)} needs a command to run")
+
+
+def _option(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+def _warn_of_launcher(words: tuple[str, ...]) -> None:
+    launcher = Path(words[0]).name
+    if launcher in ("mpirun", "mpiexec"):
+        warn(f"`iprof-py {launcher} …` records one host as one run; the usual order is `{launcher} … iprof-py -- …`")
+
+
+def main() -> NoReturn:
+    """Run the command line, and turn what a user can cause into one line and an exit status."""
+    messages.configure(messages.DEFAULT_LEVEL)
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    sys.exit(_main())
+
+
+def _main() -> int:
+    try:
+        return int(command.main(prog_name="iprof-py", standalone_mode=False) or 0)
+    except click.UsageError as error:
+        log.error("%s", error.format_message())
+        return ExitStatus.USAGE
+    except click.ClickException as error:
+        log.error("%s", error.format_message())
+        return ExitStatus.OUTPUT
+    except IprofError as error:
+        log.error("%s", error)
+        return error.status
+    except InterruptedEarlyError as interrupt:
+        return 128 + interrupt.signal_number
+    except click.Abort:
+        log.error("interrupted")
+        return ExitStatus.INTERRUPTED

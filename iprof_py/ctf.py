@@ -1,0 +1,94 @@
+"""The packets of the CTF stream files that LTTng-UST writes.
+
+Layout: each packet begins with the packet header (magic u32, uuid 16 bytes, stream id u32, stream instance id u64) and
+the packet context (begin and end timestamps, content size, packet size, sequence number, discarded events: u64 each;
+cpu id u32), as the trace's own metadata declares it; sizes are in bits. babeltrace2 reads no file whose last packet is
+cut, which is what a killed session daemon or a full disk leaves behind.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Final
+
+_MAGIC: Final = 0xC1FC1FC1
+_HEADER: Final = struct.Struct("=I16xIQQQQQQQI")
+_BITS: Final = 8
+
+
+@dataclass(frozen=True)
+class Packet:
+    """One packet of a stream file; sizes in bytes."""
+
+    offset: int
+    content_size: int
+    size: int
+
+    @property
+    def holds_events(self) -> bool:
+        """Whether anything follows the header."""
+        return self.content_size > _HEADER.size
+
+
+@dataclass(frozen=True)
+class StreamCheck:
+    """How much of a stream file consists of whole packets; sizes in bytes."""
+
+    path: Path
+    size: int
+    whole_size: int
+
+    @property
+    def damaged(self) -> bool:
+        """Whether something follows the last whole packet."""
+        return self.whole_size < self.size
+
+
+def stream_files(directory: Path) -> list[Path]:
+    """The stream files of a CTF trace, in order of their names."""
+    return sorted(
+        path
+        for path in directory.iterdir()
+        if path.name != "metadata" and not path.name.startswith(".") and path.is_file()
+    )
+
+
+def check(path: Path) -> StreamCheck:
+    """Find the end of the last whole packet of a stream file."""
+    size = path.stat().st_size
+    whole = 0
+    for packet in _packets(path, size):
+        whole = packet.offset + packet.size
+    return StreamCheck(path, size, whole)
+
+
+def holds_events(directory: Path) -> bool:
+    """Whether any stream of a CTF trace has an event."""
+    return any(
+        packet.holds_events for path in stream_files(directory) for packet in _packets(path, path.stat().st_size)
+    )
+
+
+def _packets(path: Path, file_size: int) -> Iterator[Packet]:
+    """The whole packets at the beginning of a file."""
+    with path.open("rb") as file:
+        offset = 0
+        while offset < file_size:
+            packet = _read_packet(file, offset)
+            if packet is None or offset + packet.size > file_size:
+                return
+            yield packet
+            offset += packet.size
+
+
+def _read_packet(file: BinaryIO, offset: int) -> Packet | None:
+    file.seek(offset)
+    header = file.read(_HEADER.size)
+    if len(header) < _HEADER.size:
+        return None
+    magic, _, _, _, _, content_bits, packet_bits, *_ = _HEADER.unpack(header)
+    sound = magic == _MAGIC and packet_bits % _BITS == 0 and _HEADER.size * _BITS <= content_bits <= packet_bits
+    return Packet(offset, content_bits // _BITS, packet_bits // _BITS) if sound else None

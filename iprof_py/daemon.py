@@ -1,0 +1,175 @@
+"""The LTTng session daemon of a run.
+
+An ordinary user gets one of the run's own, in the run's private directory. Root's is one for the machine, whatever
+LTTNG_HOME says: a live one is used, and one that iprof-py started ends with the last run that uses it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import select
+import signal
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from iprof_py.errors import ExitStatus, IprofError, reason
+from iprof_py.lttng import Client, LttngError, missing_tool
+from iprof_py.messages import log
+
+_START_LIMIT_S: Final = 10.0
+_STOP_LIMIT_S: Final = 5.0
+_PID_FILE: Final = "lttng-sessiond.pid"
+_ROOT_RUN_DIRECTORY: Final = Path("/var/run/lttng")
+# Where root's runs agree on who starts and stops the machine's daemon.
+_ROOT_STATE_DIRECTORY: Final = Path("/run/iprof-py")
+
+
+@contextmanager
+def session_daemon(private_directory: Path) -> Iterator[Client]:
+    """A running session daemon, given as a client of it; ends with the block when nobody else needs it.
+
+    Raises IprofError (SETUP) when LTTng is not installed, (SESSION) when no daemon can be started.
+    """
+    daemon = _shared_daemon() if os.geteuid() == 0 else _private_daemon(private_directory)
+    with daemon as client:
+        yield client
+
+
+@contextmanager
+def _private_daemon(directory: Path) -> Iterator[Client]:
+    client = Client(directory)
+    pid_file = directory / ".lttng" / _PID_FILE
+    _start(client)
+    try:
+        yield client
+    finally:
+        _stop(pid_file)
+
+
+@contextmanager
+def _shared_daemon() -> Iterator[Client]:
+    client = Client(None)
+    pid_file = _ROOT_RUN_DIRECTORY / _PID_FILE
+    with _root_lock() as state:
+        if not client.answers():
+            _start(client)
+            state.write_text(f"{_read_pid(pid_file)}\n")
+    try:
+        yield client
+    finally:
+        with _root_lock() as state:
+            if _started_by_us(state, pid_file) and not _has_sessions(client):
+                _stop(pid_file)
+                state.unlink(missing_ok=True)
+
+
+@contextmanager
+def _root_lock() -> Iterator[Path]:
+    """Hold the lock of root's runs; gives the file that names the daemon that one of them started."""
+    try:
+        _ROOT_STATE_DIRECTORY.mkdir(mode=0o700, exist_ok=True)
+        lock = os.open(_ROOT_STATE_DIRECTORY / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise IprofError(f"cannot use {_ROOT_STATE_DIRECTORY}: {reason(error)}", ExitStatus.SESSION) from None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield _ROOT_STATE_DIRECTORY / "daemon"
+    finally:
+        os.close(lock)
+
+
+def _started_by_us(state: Path, pid_file: Path) -> bool:
+    try:
+        return int(state.read_text()) == _read_pid(pid_file)
+    except (OSError, ValueError):
+        return False
+
+
+def _has_sessions(client: Client) -> bool:
+    try:
+        listing = client.run("--mi", "xml", "list")
+    except LttngError:
+        return False
+    return "<session>" in listing
+
+
+def _start(client: Client) -> None:
+    """Start a daemon; one that is just ending may still hold the place, so try for a while."""
+    deadline = time.monotonic() + _START_LIMIT_S
+    while True:
+        words = _start_once(client)
+        if words is None:
+            return
+        if time.monotonic() > deadline:
+            raise IprofError(f"no LTTng session daemon could be started: {words}", ExitStatus.SESSION)
+        time.sleep(0.05)
+
+
+def _start_once(client: Client) -> str | None:
+    """Start a daemon; None when it runs, else its last words."""
+    with tempfile.TemporaryFile() as output:
+        status = _spawn_daemon(client, output.fileno())
+        output.seek(0)
+        lines = output.read().decode(errors="replace").strip().splitlines()
+    if status == 0 or client.answers():
+        return None
+    return lines[-1].removeprefix("Error: ") if lines else f"it ended with status {status}"
+
+
+def _spawn_daemon(client: Client, output: int) -> int:
+    """Run ``lttng-sessiond --daemonize`` apart from the terminal, with no signal blocked; its exit status."""
+    environment = {**os.environ, **client.variables}
+    environment.pop("LD_PRELOAD", None)
+    command = ["lttng-sessiond", "--daemonize", "--no-kernel"]
+    log.info("%s", " ".join([*(f"{name}={value}" for name, value in client.variables.items()), *command]))
+    try:
+        pid = os.posix_spawnp(
+            command[0],
+            command,
+            environment,
+            file_actions=[
+                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_DUP2, output, 1),
+                (os.POSIX_SPAWN_DUP2, output, 2),
+            ],
+            setsid=True,
+            setsigmask=(),
+        )
+    except FileNotFoundError:
+        raise missing_tool("lttng-sessiond") from None
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def _read_pid(pid_file: Path) -> int | None:
+    try:
+        return int(pid_file.read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def _stop(pid_file: Path) -> None:
+    """End a daemon. It removes its files at once but lingers for a second or more: then it is killed."""
+    pid = _read_pid(pid_file)
+    if pid is None:
+        return
+    try:
+        handle = os.pidfd_open(pid)
+    except OSError:
+        return
+    try:
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(handle, signal.SIGTERM)
+        deadline = time.monotonic() + _STOP_LIMIT_S
+        while pid_file.exists() and time.monotonic() < deadline:
+            if select.select([handle], [], [], 0.005)[0]:
+                return
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(handle, signal.SIGKILL)
+        select.select([handle], [], [], _STOP_LIMIT_S)
+    finally:
+        os.close(handle)

@@ -1,0 +1,112 @@
+"""Talks to an LTTng session daemon: the ``lttng`` commands, and the one question that no command answers quickly."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shlex
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from iprof_py.errors import ExitStatus, IprofError
+from iprof_py.messages import log
+
+_TIME_LIMIT_S: Final = 30.0
+_INSTALL: Final = "install LTTng (Debian: apt install lttng-tools liblttng-ust1)"
+# A user who is in the tracing group would be sent to root's daemon; nobody is in this one.
+_NO_GROUP: Final = "iprof-py-nobody"
+
+
+class LttngError(IprofError):
+    """A command to the session daemon failed."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, ExitStatus.SESSION)
+
+
+def missing_tool(tool: str) -> IprofError:
+    """The error for a program of lttng-tools that is not on PATH."""
+    return IprofError(f"{tool} was not found: {_INSTALL}", ExitStatus.SETUP)
+
+
+class Client:
+    """Sends commands to one session daemon: the machine's (``home`` is None, for root) or that of ``home``."""
+
+    def __init__(self, home: Path | None) -> None:
+        self.home = home
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """The environment variables that lead a program to this daemon."""
+        return {} if self.home is None else {"LTTNG_HOME": str(self.home)}
+
+    def run(self, *arguments: str) -> str:
+        """The stdout of ``lttng ARGUMENTS``; raises LttngError with its own words when it fails."""
+        command = ["lttng", "--no-sessiond", f"--group={_NO_GROUP}", *arguments]
+        log.info("%s", shlex.join([*(f"{name}={value}" for name, value in self.variables.items()), *command]))
+        try:
+            done = subprocess.run(
+                command,
+                env={**os.environ, **self.variables},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=_TIME_LIMIT_S,
+                check=False,
+                start_new_session=True,
+            )
+        except FileNotFoundError:
+            raise missing_tool("lttng") from None
+        except subprocess.TimeoutExpired:
+            raise LttngError(f"`lttng {arguments[0]}` did not answer within {_TIME_LIMIT_S:.0f} s") from None
+        if done.returncode != 0:
+            raise LttngError(f"`lttng {arguments[0]}` failed: {_last_words(done.stdout, done.stderr)}")
+        return done.stdout
+
+    def answers(self) -> bool:
+        """Whether the daemon is there."""
+        try:
+            self.run("--quiet", "list")
+        except LttngError:
+            return False
+        return True
+
+    def data_pending(self, session: str) -> bool:
+        """Whether events of a stopped session are still on their way to the disk."""
+        library = _control_library()
+        if library is None:
+            return False
+        with _variables_set(self.variables):
+            library.lttng_set_tracing_group(_NO_GROUP.encode())
+            return bool(library.lttng_data_pending(session.encode()) == 1)
+
+
+def _last_words(stdout: str, stderr: str) -> str:
+    lines = [line.strip() for line in (stderr.strip() or stdout.strip()).splitlines()]
+    return lines[-1].removeprefix("Error: ") if lines else "it gave no reason"
+
+
+def _control_library() -> ctypes.CDLL | None:
+    try:
+        return ctypes.CDLL("liblttng-ctl.so.0")
+    except OSError:
+        return None
+
+
+@contextmanager
+def _variables_set(variables: Mapping[str, str]) -> Iterator[None]:
+    """Set variables in this process, whose C library liblttng-ctl asks."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

@@ -1,0 +1,93 @@
+"""The LTTng session around a run: made before the program starts, and ended without waiting longer than needed."""
+
+from __future__ import annotations
+
+import time
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from iprof_py.errors import IprofError
+from iprof_py.lttng import Client
+from iprof_py.messages import log, warn
+
+_CHANNEL: Final = "blocking-channel"
+_PENDING_LIMIT_S: Final = 60.0
+
+
+@dataclass
+class Session:
+    """A session that records; what was lost is known once it has ended."""
+
+    name: str
+    discarded_events: int = 0
+    lost_packets: int = 0
+
+
+@contextmanager
+def recording_session(client: Client, name: str, output: Path, event_rules: Sequence[str]) -> Iterator[Session]:
+    """Record the events of ``event_rules`` into the directory ``output`` while the block runs.
+
+    The channel blocks the program while its buffers are full, so that no event is dropped. The session is destroyed
+    whatever happens in the block. Raises IprofError (SESSION) when it cannot be made.
+    """
+    client.run("--quiet", "create", name, f"--output={output}")
+    session = Session(name)
+    try:
+        _start(client, name, event_rules)
+        try:
+            yield session
+        finally:
+            _stop(client, session)
+    finally:
+        _destroy(client, name)
+
+
+def _start(client: Client, name: str, event_rules: Sequence[str]) -> None:
+    target = ("--userspace", f"--session={name}")
+    channel = f"--channel={_CHANNEL}"
+    client.run("--quiet", "enable-channel", *target, "--blocking-timeout=inf", _CHANNEL)
+    client.run("--quiet", "add-context", *target, channel, "--type=vpid", "--type=vtid")
+    for rule in event_rules:
+        client.run("--quiet", "enable-event", *target, channel, rule)
+    client.run("--quiet", "start", name)
+
+
+def _stop(client: Client, session: Session) -> None:
+    """Stop recording; a failure is a warning, for the program's result must not be lost."""
+    try:
+        client.run("--quiet", "stop", "--no-wait", session.name)
+        _wait_for_data(client, session.name)
+        listing = client.run("--mi", "xml", "list", session.name, f"--channel={_CHANNEL}", "--userspace")
+        session.discarded_events = _sum_of(listing, "discarded_events")
+        session.lost_packets = _sum_of(listing, "lost_packets")
+    except IprofError as error:
+        warn(f"the end of the trace may be missing: {error}")
+
+
+def _destroy(client: Client, name: str) -> None:
+    try:
+        client.run("--quiet", "destroy", "--no-wait", name)
+    except IprofError as error:
+        log.info("the session was gone already: %s", error)
+
+
+def _wait_for_data(client: Client, name: str) -> None:
+    deadline = time.monotonic() + _PENDING_LIMIT_S
+    pause_s = 0.001
+    while client.data_pending(name):
+        if time.monotonic() > deadline:
+            warn(f"the trace was not complete on disk after {_PENDING_LIMIT_S:.0f} s")
+            return
+        time.sleep(pause_s)
+        pause_s = min(pause_s * 2, 0.05)
+
+
+def _sum_of(listing: str, tag: str) -> int:
+    """The sum over all elements of one tag in LTTng's machine interface listing."""
+    root = ElementTree.fromstring(listing)  # noqa: S314 - the daemon's own output
+    numbers = (element.text for element in root.iter() if element.tag.rpartition("}")[2] == tag)
+    return sum(int(number) for number in numbers if number)

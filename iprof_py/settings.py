@@ -1,0 +1,43 @@
+"""What the user asked for, parsed once and never changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from iprof_py.backends import BackendRequest
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """A program to run and record."""
+
+    command: tuple[str, ...]
+    trace_output: Path | None  # None: a new directory in the user's trace home
+
+
+@dataclass(frozen=True)
+class ReplaySettings:
+    """A saved trace to analyse."""
+
+    path: Path | None  # None: the newest in the user's trace home
+
+
+@dataclass(frozen=True)
+class AnalysisSettings:
+    """The analysis to do and how to show it."""
+
+    name: str
+    output: Path | None  # None: stdout
+    backends: tuple[BackendRequest, ...]
+    json: bool
+    extended: bool
+    max_name_size: int  # characters; -1: no limit
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One invocation: where the trace comes from, and what is done with it."""
+
+    source: RunSettings | ReplaySettings
+    analysis: AnalysisSettings | None
