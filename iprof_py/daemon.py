@@ -24,6 +24,7 @@ from iprof_py.messages import log
 _START_LIMIT_S: Final = 10.0
 _STOP_LIMIT_S: Final = 5.0
 _PID_FILE: Final = "lttng-sessiond.pid"
+_RUN_FILES: Final = (_PID_FILE, "agent.port", "client-lttng-sessiond", "lttng-ust-sock-8", "sessiond-health")
 _ROOT_RUN_DIRECTORY: Final = Path("/var/run/lttng")
 # Where root's runs agree on who starts and stops the machine's daemon.
 _ROOT_STATE_DIRECTORY: Final = Path("/run/iprof-py")
@@ -153,23 +154,21 @@ def _read_pid(pid_file: Path) -> int | None:
 
 
 def _stop(pid_file: Path) -> None:
-    """End a daemon. It removes its files at once but lingers for a second or more: then it is killed."""
+    """End a daemon whose sessions are on disk, and wait for its end.
+
+    It is killed, for on SIGTERM it takes half a second to end and lingers for one more; its consumer daemons end by
+    themselves. What it leaves in its run directory would only be in the way of those who look for a living daemon.
+    """
     pid = _read_pid(pid_file)
     if pid is None:
         return
-    try:
+    with suppress(OSError):
         handle = os.pidfd_open(pid)
-    except OSError:
-        return
-    try:
-        with suppress(ProcessLookupError):
-            signal.pidfd_send_signal(handle, signal.SIGTERM)
-        deadline = time.monotonic() + _STOP_LIMIT_S
-        while pid_file.exists() and time.monotonic() < deadline:
-            if select.select([handle], [], [], 0.005)[0]:
-                return
-        with suppress(ProcessLookupError):
+        try:
             signal.pidfd_send_signal(handle, signal.SIGKILL)
-        select.select([handle], [], [], _STOP_LIMIT_S)
-    finally:
-        os.close(handle)
+            select.select([handle], [], [], _STOP_LIMIT_S)
+        finally:
+            os.close(handle)
+    for name in _RUN_FILES:
+        with suppress(OSError):
+            (pid_file.parent / name).unlink()

@@ -75,6 +75,10 @@ class Client:
             return False
         return True
 
+    def stop(self, session: str) -> None:
+        """Stop a session; its data may still be pending, unless only the slow command can tell when it is not."""
+        self.run("--quiet", "stop", *([] if _control_library() is None else ["--no-wait"]), session)
+
     def data_pending(self, session: str) -> bool:
         """Whether events of a stopped session are still on their way to the disk."""
         library = _control_library()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -53,7 +52,7 @@ def _record(settings: RunSettings, backends: Sequence[BackendRequest]) -> Record
     started = datetime.now(timezone.utc).astimezone()
     metadata = traces.RunMetadata(
         version=VERSION,
-        run_id=secrets.token_hex(16),
+        run_id=os.urandom(16).hex(),
         command=settings.command,
         host=traces.host_name(),
         start=started.isoformat(timespec="milliseconds"),
