@@ -37,6 +37,8 @@ _SI_USER: Final = 0
 _SECOND_INTERRUPT_S: Final = 2.0
 
 _PREPENDED: Final = ("LD_PRELOAD", "LD_LIBRARY_PATH")
+# How long a starting program waits to be recorded; lttng-ust's own 3 s are short on a busy machine.
+_REGISTER_LIMIT_MS: Final = 30_000
 FORK_LIBRARY: Final = "liblttng-ust-fork.so.1"
 
 
@@ -63,6 +65,7 @@ def hook_variables(
     variables = {
         "LD_PRELOAD": ":".join([*map(str, hooks), FORK_LIBRARY]),
         "LTTNG_UST_ALLOW_BLOCKING": "1",
+        "LTTNG_UST_REGISTER_TIMEOUT": str(_REGISTER_LIMIT_MS),
         "IPROF_RUN_ID": run_id,
         **lttng,
     }
