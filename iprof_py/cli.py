@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Any, NoReturn
@@ -9,6 +10,7 @@ from typing import Any, NoReturn
 import click
 
 from iprof_py import VERSION, analyses, backends, messages
+from iprof_py.analyses import columns
 from iprof_py.errors import ExitStatus, IprofError
 from iprof_py.launcher import InterruptedEarlyError
 from iprof_py.messages import log, warn
@@ -106,7 +108,21 @@ def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     metavar="[PATH]",
     help="Analyse a saved trace; without PATH the newest.",
 )
-@click.option("-j", "--json", is_flag=True, help="The tally as JSON.")
+@click.option("-j", "--json", is_flag=True, help="The tally as JSON: --format json.")
+@click.option(
+    "--format", type=click.Choice(["text", "json", "csv", "markdown"]), help="How the tally looks.  [default: text]"
+)
+@click.option(
+    "--sort", type=click.Choice([*columns.SORT_KEYS, "name"]), help="What its rows are sorted by.  [default: time]"
+)
+@click.option("--top", type=click.IntRange(min=1), metavar="N", help="Only the first N rows of each table.")
+@click.option("--filter", metavar="REGEX", help="Only operators and scopes whose name matches.")
+@click.option("--columns", metavar="NAME,…", help=f"The columns to show: {', '.join(columns.COLUMNS)}.")
+@click.option(
+    "--by",
+    type=click.Choice(["op", "scope", "phase"]),
+    help="A table for each record_function scope, or for forward, backward and other.  [default: op]",
+)
 @click.option("-e", "--extended", is_flag=True, help="A table for each process and thread.")
 @click.option(
     "--max-name-size",
@@ -189,13 +205,26 @@ def _analysis(options: dict[str, Any], chosen: tuple[backends.BackendRequest, ..
         name=name,
         output=options["analysis_output"],
         backends=chosen,
-        json=options["json"],
         extended=options["extended"],
         max_name_size=80 if options["max_name_size"] is None else options["max_name_size"],
+        format="json" if options["json"] else options["format"] or "text",
+        sort=options["sort"] or "time",
+        top=options["top"],
+        filter=_pattern(options["filter"]),
+        columns=tuple(column.name for column in columns.parse(options["columns"])) if options["columns"] else (),
+        by=options["by"] or "op",
     )
 
 
-_ANALYSIS_OPTIONS = ("analysis", "json", "extended", "max_name_size", "analysis_output")
+def _pattern(text: str | None) -> re.Pattern[str] | None:
+    try:
+        return re.compile(text) if text is not None else None
+    except re.error as error:
+        raise click.UsageError(f"--filter {text!r} is not a regular expression: {error}") from None
+
+
+_TALLY_OPTIONS = ("json", "extended", "max_name_size", "format", "sort", "top", "filter", "columns", "by")
+_ANALYSIS_OPTIONS = ("analysis", "analysis_output", *_TALLY_OPTIONS)
 
 
 def _asks_for_analysis(options: dict[str, Any]) -> bool:
@@ -211,6 +240,7 @@ def _refuse_conflicts(options: dict[str, Any]) -> None:
     for first, seconds in (
         ("no_analysis", (*_ANALYSIS_OPTIONS, "replay")),
         ("replay", ("trace_output",)),
+        ("json", ("format",)),
     ):
         for second in seconds:
             if _is_given(options[first]) and _is_given(options[second]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,9 +31,14 @@ class AnalysisSettings:
     name: str
     output: Path | None  # None: stdout
     backends: tuple[BackendRequest, ...]
-    json: bool
-    extended: bool
+    extended: bool  # a table for each thread
     max_name_size: int  # characters; -1: no limit
+    format: str  # text, json, csv or markdown
+    sort: str  # a key of columns.SORT_KEYS, or "name"
+    top: int | None  # rows of each table; None: all
+    filter: re.Pattern[str] | None  # of the names to show; None: all
+    columns: tuple[str, ...]  # keys of columns.COLUMNS; empty: the usual ones
+    by: str  # op, scope or phase
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,6 @@ def duration(value_ns: int | float) -> str:
     return f"{value_ns}ns" if isinstance(value_ns, int) else f"{value_ns:.2f}ns"
 
 
-def share(part: int, whole: int) -> str:
-    """A part of a whole in percent; ``0.00%`` of nothing."""
-    return f"{100 * part / whole if whole else 0:.2f}%"
-
-
 def shorten(name: str, size: int) -> str:
     """A name of at most ``size`` characters, its middle replaced by a mark; any length when ``size`` is negative."""
     if size < 0 or len(name) <= size:
@@ -57,3 +52,9 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], blank: Sequence[
         for number, row in enumerate(cells)
     )
     return "\n".join(lines) + "\n"
+
+
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown, its first column to the left and the others to the right."""
+    lines = [header, [":--", *("--:" for _ in header[1:])], *rows]
+    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)

@@ -9,7 +9,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -21,15 +21,15 @@ from iprof_py.messages import warn
 from iprof_py.traces import Trace
 
 
-def run(sink: str, trace: Trace) -> dict[str, Any]:
-    """The document that the sink component class ``sink`` makes of a trace.
+def run(sink: str, trace: Trace, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """The document that the sink component class ``sink``, given its own parameters, makes of a trace.
 
     What is damaged or missing is said on stderr, and the readable part analysed. Raises IprofError, SETUP when
     babeltrace2 cannot be used, TRACE when nothing can be read.
     """
     bt2 = _import_bt2()
     with _readable(trace) as directories, _memory_file() as document:
-        graph = _build(bt2, sink, directories, {"document-fd": document, "run-id": trace.run_filter})
+        graph = _build(bt2, sink, directories, {**parameters, "document-fd": document, "run-id": trace.run_filter})
         failure = _run(bt2, graph)
         text = _contents(document)
     if not text:

@@ -16,8 +16,8 @@ class Decoder {
 public:
     explicit Decoder(Registry& registry) : registry_(registry) {}
 
-    // The event of a message of type BT_MESSAGE_TYPE_EVENT; of kind kUnknown, without a thread, when it is none of ours.
-    // The views in it last until the message is put.
+    // The event of a message of type BT_MESSAGE_TYPE_EVENT; of kind kUnknown, without a thread, when it is
+    // none of ours. The views in it last until the message is put.
     Event decode(const bt_message* message);
 
 private:

@@ -13,7 +13,33 @@ size_t hash_of(std::string_view name, std::string_view overload_name, OperatorKi
     return value;
 }
 
+bool starts_with(std::string_view text, std::string_view beginning) {
+    return text.substr(0, beginning.size()) == beginning;
+}
+
+// PyTorch's own names: the engine's operators and the nodes of the graph run backward; optimizers and data
+// loaders open a scope around what they do.
+Phase phase_begun(std::string_view name, OperatorKind kind) {
+    if (kind == OperatorKind::kScope) {
+        const bool other = starts_with(name, "Optimizer.") || starts_with(name, "enumerate(DataLoader)");
+        return other ? Phase::kOther : Phase::kForward;
+    }
+    const bool backward = kind == OperatorKind::kBackward || starts_with(name, "autograd::engine::");
+    return backward ? Phase::kBackward : Phase::kForward;
+}
+
 }  // namespace
+
+const char* phase_name(Phase phase) {
+    switch (phase) {
+        case Phase::kBackward:
+            return "backward";
+        case Phase::kOther:
+            return "other";
+        default:
+            return "forward";
+    }
+}
 
 const char* kind_name(OperatorKind kind) {
     switch (kind) {
@@ -41,7 +67,7 @@ uint32_t OperatorTable::intern(std::string_view name, std::string_view overload_
         place = (place + 1) & (slots_.size() - 1);
     }
     const uint32_t id = size();
-    operators_.push_back({std::string(name), std::string(overload_name), kind});
+    operators_.push_back({std::string(name), std::string(overload_name), kind, phase_begun(name, kind)});
     slots_[place] = {hash, id};
     if (operators_.size() * 2 > slots_.size()) grow();
     return id;

@@ -10,16 +10,22 @@
 
 namespace iprof {
 
-// The values of the field "scope", those of at::RecordScope; a trace of THAPI has no such field and means kFunction.
+// The values of the field "scope", those of at::RecordScope; a trace of THAPI has no such field and means
+// kFunction.
 enum class OperatorKind : uint8_t { kFunction = 0, kBackward = 1, kScope = 7 };
 
 // The name that an output shows for a kind: "function", "backward" or "scope".
 const char* kind_name(OperatorKind kind);
 
+// What a training program does in a call: the phases by which its time is told apart.
+enum class Phase : uint8_t { kForward, kBackward, kOther };
+const char* phase_name(Phase phase);
+
 struct Operator {
     std::string name;
     std::string overload_name;
     OperatorKind kind;
+    Phase phase;  // that it begins for what it calls; kForward: none
 };
 
 // The distinct operators of a trace, each with an id from 0 on.

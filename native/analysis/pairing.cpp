@@ -16,15 +16,27 @@ void Pairing::operator_entry(const Event& event) {
     const uint32_t id = operators_.intern(event.name, event.overload_name, event.operator_kind);
     if (id >= state.open_calls.size()) state.open_calls.resize(id + 1);
     ++state.open_calls[id];
-    state.operators.push_back({id, event.timestamp_ns, 0});
+    state.operators.push_back({id, event.timestamp_ns, 0, context_of(state, id)});
+}
+
+// The phase of what is called next on a thread: backward within a backward operator, else that of the scope.
+Phase Pairing::phase_around(const ThreadState& state) {
+    if (!state.operators.empty() && state.operators.back().context.phase == Phase::kBackward)
+        return Phase::kBackward;
+    return state.scopes.empty() ? Phase::kForward : state.scopes.back().phase;
+}
+
+CallContext Pairing::context_of(const ThreadState& state, uint32_t operator_id) const {
+    const bool begins_backward = operators_[operator_id].phase == Phase::kBackward;
+    return {state.scopes.empty() ? CallContext::kNoScope : state.scopes.back().operator_id,
+            begins_backward ? Phase::kBackward : phase_around(state)};
 }
 
 void Pairing::operator_exit(const Event& event) {
     ThreadState& state = state_of(*event.thread);
     std::vector<OpenOperator>& stack = state.operators;
-    const bool ends_innermost =
-        !stack.empty() &&
-        operators_.is(stack.back().operator_id, event.name, event.overload_name, event.operator_kind);
+    const bool ends_innermost = !stack.empty() && operators_.is(stack.back().operator_id, event.name,
+                                                                event.overload_name, event.operator_kind);
     if (!ends_innermost) {
         const uint32_t id = operators_.intern(event.name, event.overload_name, event.operator_kind);
         if (id >= state.open_calls.size() || state.open_calls[id] == 0) {
@@ -40,11 +52,13 @@ void Pairing::operator_exit(const Event& event) {
     --state.open_calls[call.operator_id];
     const int64_t duration_ns = event.timestamp_ns - call.begin_ns;
     add_child_time(state, duration_ns);
-    listener_.on_operator(*event.thread, {call.operator_id, call.begin_ns, event.timestamp_ns,
-                                          duration_ns - call.child_ns, static_cast<uint32_t>(stack.size())});
+    listener_.on_operator(*event.thread,
+                          {call.operator_id, call.begin_ns, event.timestamp_ns, duration_ns - call.child_ns,
+                           static_cast<uint32_t>(stack.size()), call.context});
 }
 
-// Gives up the innermost calls until `size` are left; the time of what they called goes to the call that stays.
+// Gives up the innermost calls until `size` are left; the time of what they called goes to the call that
+// stays.
 void Pairing::drop_operators_above(ThreadState& state, size_t size) {
     while (state.operators.size() > size) {
         const OpenOperator call = state.operators.back();
@@ -55,7 +69,8 @@ void Pairing::drop_operators_above(ThreadState& state, size_t size) {
     }
 }
 
-// Accounts a finished call to the operator around it, and to the innermost scope when no operator lies between.
+// Accounts a finished call to the operator around it, and to the innermost scope when no operator lies
+// between.
 void Pairing::add_child_time(ThreadState& state, int64_t duration_ns) {
     if (!state.operators.empty()) state.operators.back().child_ns += duration_ns;
     if (!state.scopes.empty() && state.scopes.back().operator_depth == state.operators.size()) {
@@ -66,7 +81,9 @@ void Pairing::add_child_time(ThreadState& state, int64_t duration_ns) {
 void Pairing::scope_entry(const Event& event) {
     ThreadState& state = state_of(*event.thread);
     const uint32_t id = operators_.intern(event.name, {}, OperatorKind::kScope);
-    state.scopes.push_back({id, event.scope_id, event.timestamp_ns, 0, state.operators.size(), false});
+    const Phase begun = operators_[id].phase;
+    const Phase phase = begun == Phase::kForward ? phase_around(state) : begun;
+    state.scopes.push_back({id, event.scope_id, event.timestamp_ns, 0, state.operators.size(), phase, false});
     if (event.scope_id == 0) return;
     const uint32_t process = event.thread->process->index;
     if (process >= scope_owners_.size()) scope_owners_.resize(process + 1);

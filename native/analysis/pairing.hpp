@@ -1,4 +1,5 @@
-// Turns entries and exits into intervals: which call an exit ends, how long it took, and how much of that was its own.
+// Turns entries and exits into intervals: which call an exit ends, how long it took, and how much of that was
+// its own.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,14 @@
 
 namespace iprof {
 
+// Where a call was made.
+struct CallContext {
+    static constexpr uint32_t kNoScope = UINT32_MAX;
+
+    uint32_t scope = kNoScope;  // operator id of the innermost record_function scope open on the thread
+    Phase phase = Phase::kForward;
+};
+
 // A finished call of an operator.
 struct OperatorInterval {
     uint32_t operator_id;
@@ -16,6 +25,7 @@ struct OperatorInterval {
     int64_t end_ns;
     int64_t self_ns;  // duration less that of the operators called from within
     uint32_t depth;   // operators open on the thread below this one
+    CallContext context;
 
     int64_t duration_ns() const { return end_ns - begin_ns; }
 };
@@ -25,7 +35,7 @@ struct ScopeInterval {
     uint32_t operator_id;  // of kind kScope
     int64_t begin_ns;
     int64_t end_ns;
-    int64_t self_ns;     // duration less that of the operators and scopes directly inside
+    int64_t self_ns;       // duration less that of the operators and scopes directly inside
     bool ended_elsewhere;  // on another thread than it began on, or out of order
 
     int64_t duration_ns() const { return end_ns - begin_ns; }
@@ -42,11 +52,13 @@ public:
     virtual void on_unpaired_entry(const Thread&, uint32_t operator_id, int64_t begin_ns) = 0;
 };
 
-// Operators are kept on a stack for each thread: an exit ends the innermost call of its name, and calls above that are
-// unpaired entries. record_function scopes have a stack of their own, for they may end in any order and on any thread.
+// Operators are kept on a stack for each thread: an exit ends the innermost call of its name, and calls above
+// that are unpaired entries. record_function scopes have a stack of their own, for they may end in any order
+// and on any thread.
 class Pairing {
 public:
-    Pairing(OperatorTable& operators, IntervalListener& listener) : operators_(operators), listener_(listener) {}
+    Pairing(OperatorTable& operators, IntervalListener& listener)
+        : operators_(operators), listener_(listener) {}
 
     void operator_entry(const Event& event);
     void operator_exit(const Event& event);
@@ -63,6 +75,7 @@ private:
         uint32_t operator_id;
         int64_t begin_ns;
         int64_t child_ns;
+        CallContext context;
     };
     struct OpenScope {
         uint32_t operator_id;
@@ -70,6 +83,7 @@ private:
         int64_t begin_ns;
         int64_t child_ns;
         size_t operator_depth;
+        Phase phase;
         bool closed;
     };
     struct ThreadState {
@@ -80,6 +94,8 @@ private:
     };
 
     ThreadState& state_of(const Thread& thread);
+    CallContext context_of(const ThreadState& state, uint32_t operator_id) const;
+    static Phase phase_around(const ThreadState& state);
     void drop_operators_above(ThreadState& state, size_t size);
     void add_child_time(ThreadState& state, int64_t duration_ns);
     OpenScope* find_scope(ThreadState& state, const Event& event, uint32_t operator_id);
@@ -88,7 +104,7 @@ private:
 
     OperatorTable& operators_;
     IntervalListener& listener_;
-    std::vector<ThreadState> states_;                                                // by thread index
+    std::vector<ThreadState> states_;                                        // by thread index
     std::vector<std::unordered_map<uint64_t, const Thread*>> scope_owners_;  // by process index; by scope id
 };
 

@@ -17,7 +17,8 @@ void report(bt_self_component_sink* component, const char* what) {
 }
 
 Sink* sink_of(bt_self_component_sink* component) {
-    return static_cast<Sink*>(bt_self_component_get_data(bt_self_component_sink_as_self_component(component)));
+    return static_cast<Sink*>(
+        bt_self_component_get_data(bt_self_component_sink_as_self_component(component)));
 }
 
 // Runs a step of a component; an exception becomes the error status, its text a cause of babeltrace's error.
@@ -33,12 +34,20 @@ Status guarded(bt_self_component_sink* component, Status error, Step&& step) noe
     return error;
 }
 
-template <typename AnalysisType>
+std::unique_ptr<iprof::Analysis> make_tally(const iprof::Parameters& parameters) {
+    return std::make_unique<iprof::Tally>(iprof::grouping(parameters.string("by")),
+                                          parameters.boolean("histograms"));
+}
+
+using MakeAnalysis = std::unique_ptr<iprof::Analysis> (*)(const iprof::Parameters&);
+
+template <MakeAnalysis make>
 bt_component_class_initialize_method_status initialize(bt_self_component_sink* component,
                                                        bt_self_component_sink_configuration*,
-                                                       const bt_value* parameters, void*) {
+                                                       const bt_value* map, void*) {
     return guarded(component, BT_COMPONENT_CLASS_INITIALIZE_METHOD_STATUS_ERROR, [&] {
-        auto sink = std::make_unique<Sink>(parameters, std::make_unique<AnalysisType>());
+        const iprof::Parameters parameters(map);
+        auto sink = std::make_unique<Sink>(parameters, make(parameters));
         if (bt_self_component_sink_add_input_port(component, "in", nullptr, nullptr) !=
             BT_SELF_COMPONENT_ADD_PORT_STATUS_OK) {
             return BT_COMPONENT_CLASS_INITIALIZE_METHOD_STATUS_ERROR;
@@ -60,7 +69,9 @@ bt_component_class_sink_consume_method_status consume(bt_self_component_sink* co
                    [&] { return sink_of(component)->consume(); });
 }
 
-void finalize(bt_self_component_sink* component) { delete sink_of(component); }
+void finalize(bt_self_component_sink* component) {
+    delete sink_of(component);
+}
 
 }  // namespace
 
@@ -68,11 +79,11 @@ BT_PLUGIN_MODULE();
 BT_PLUGIN(iprof);
 BT_PLUGIN_DESCRIPTION("Analyses of the operators that a PyTorch program ran");
 
-#define IPROF_SINK(id, analysis, description)                       \
-    BT_PLUGIN_SINK_COMPONENT_CLASS(id, consume);                    \
-    BT_PLUGIN_SINK_COMPONENT_CLASS_DESCRIPTION(id, description);    \
-    BT_PLUGIN_SINK_COMPONENT_CLASS_INITIALIZE_METHOD(id, initialize<analysis>); \
-    BT_PLUGIN_SINK_COMPONENT_CLASS_GRAPH_IS_CONFIGURED_METHOD(id, connect);     \
+#define IPROF_SINK(id, make, description)                                   \
+    BT_PLUGIN_SINK_COMPONENT_CLASS(id, consume);                            \
+    BT_PLUGIN_SINK_COMPONENT_CLASS_DESCRIPTION(id, description);            \
+    BT_PLUGIN_SINK_COMPONENT_CLASS_INITIALIZE_METHOD(id, initialize<make>); \
+    BT_PLUGIN_SINK_COMPONENT_CLASS_GRAPH_IS_CONFIGURED_METHOD(id, connect); \
     BT_PLUGIN_SINK_COMPONENT_CLASS_FINALIZE_METHOD(id, finalize)
 
-IPROF_SINK(tally, iprof::Tally, "Time and calls of each operator");
+IPROF_SINK(tally, make_tally, "Time and calls of each operator");

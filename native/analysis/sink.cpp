@@ -4,33 +4,16 @@
 
 #include <cerrno>
 #include <stdexcept>
+#include <string>
 #include <system_error>
 
 namespace iprof {
 
 namespace {
 
-// Batches of messages handled by one call of consume: long enough to cost nothing, short enough that the caller can
-// look after a Ctrl-C or a progress bar in between.
+// Batches of messages handled by one call of consume: long enough to cost nothing, short enough that the
+// caller can look after a Ctrl-C or a progress bar in between.
 constexpr int kBatches = 256;
-
-const bt_value* parameter(const bt_value* parameters, const char* name) {
-    const bt_value* value = bt_value_map_borrow_entry_value_const(parameters, name);
-    if (!value) throw std::invalid_argument(std::string("missing parameter ") + name);
-    return value;
-}
-
-int integer_parameter(const bt_value* parameters, const char* name) {
-    const bt_value* value = parameter(parameters, name);
-    if (!bt_value_is_signed_integer(value)) throw std::invalid_argument(std::string(name) + " is not an integer");
-    return static_cast<int>(bt_value_integer_signed_get(value));
-}
-
-std::string string_parameter(const bt_value* parameters, const char* name) {
-    const bt_value* value = parameter(parameters, name);
-    if (!bt_value_is_string(value)) throw std::invalid_argument(std::string(name) + " is not a string");
-    return bt_value_string_get(value);
-}
 
 void write_all(int fd, const std::string& text) {
     for (size_t written = 0; written < text.size();) {
@@ -56,12 +39,14 @@ nlohmann::json describe(const Process& process) {
 
 }  // namespace
 
-Sink::Sink(const bt_value* parameters, std::unique_ptr<Analysis> analysis)
-    : registry_(string_parameter(parameters, "run-id")),
+Sink::Sink(const Parameters& parameters, std::unique_ptr<Analysis> analysis)
+    : registry_(parameters.string("run-id")),
       analysis_(std::move(analysis)),
-      document_fd_(integer_parameter(parameters, "document-fd")) {}
+      document_fd_(static_cast<int>(parameters.integer("document-fd"))) {}
 
-Sink::~Sink() { bt_message_iterator_put_ref(iterator_); }
+Sink::~Sink() {
+    bt_message_iterator_put_ref(iterator_);
+}
 
 void Sink::connect(bt_self_component_sink* component) {
     bt_self_component_port_input* port = bt_self_component_sink_borrow_input_port_by_index(component, 0);
@@ -76,7 +61,8 @@ bt_component_class_sink_consume_method_status Sink::consume() {
         bt_message_array_const messages = nullptr;
         uint64_t count = 0;
         const auto status = bt_message_iterator_next(iterator_, &messages, &count);
-        if (status == BT_MESSAGE_ITERATOR_NEXT_STATUS_AGAIN) return BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_AGAIN;
+        if (status == BT_MESSAGE_ITERATOR_NEXT_STATUS_AGAIN)
+            return BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_AGAIN;
         if (status != BT_MESSAGE_ITERATOR_NEXT_STATUS_OK) {
             write_document();  // also after an error upstream: what was read until then counts
             return static_cast<bt_component_class_sink_consume_method_status>(status);
@@ -96,14 +82,16 @@ void Sink::handle(const bt_message* message) {
             handle_event(message);
             break;
         case BT_MESSAGE_TYPE_DISCARDED_EVENTS:
-            if (bt_message_discarded_events_get_count(message, &count) == BT_PROPERTY_AVAILABILITY_AVAILABLE) {
+            if (bt_message_discarded_events_get_count(message, &count) ==
+                BT_PROPERTY_AVAILABILITY_AVAILABLE) {
                 discarded_events_ += count;
             } else {
                 discarded_uncounted_ = true;
             }
             break;
         case BT_MESSAGE_TYPE_DISCARDED_PACKETS:
-            if (bt_message_discarded_packets_get_count(message, &count) == BT_PROPERTY_AVAILABILITY_AVAILABLE) {
+            if (bt_message_discarded_packets_get_count(message, &count) ==
+                BT_PROPERTY_AVAILABILITY_AVAILABLE) {
                 discarded_packets_ += count;
             } else {
                 discarded_uncounted_ = true;

@@ -1,23 +1,23 @@
 // The babeltrace2 sink component around an analysis.
 //
-// Parameters of every sink: "document-fd" (integer, where the JSON document goes), "run-id" (string, empty for all
-// processes).
+// Parameters of every sink: "document-fd" (integer, where the JSON document goes), "run-id" (string, empty
+// for all processes).
 #pragma once
 
 #include <babeltrace2/babeltrace.h>
 
 #include <cstdint>
 #include <memory>
-#include <string>
 
 #include "analysis.hpp"
 #include "decoder.hpp"
+#include "parameters.hpp"
 
 namespace iprof {
 
 class Sink {
 public:
-    Sink(const bt_value* parameters, std::unique_ptr<Analysis> analysis);
+    Sink(const Parameters& parameters, std::unique_ptr<Analysis> analysis);
     ~Sink();
     Sink(const Sink&) = delete;
     Sink& operator=(const Sink&) = delete;

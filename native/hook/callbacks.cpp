@@ -1,4 +1,5 @@
-// The callbacks that RecordFunction runs around each operator: the hot path. They allocate nothing and print nothing.
+// The callbacks that RecordFunction runs around each operator: the hot path. They allocate nothing and print
+// nothing.
 #include <pthread.h>
 #include <unistd.h>
 
@@ -26,8 +27,8 @@ const char* overload_of(const RecordFunction& function) {
     return overload ? overload : "";
 }
 
-// Announcements: one process event a process, before its first operator, and one thread event a thread. A generation
-// counts the processes along a chain of forks, so that a forked child announces itself anew.
+// Announcements: one process event a process, before its first operator, and one thread event a thread. A
+// generation counts the processes along a chain of forks, so that a forked child announces itself anew.
 std::atomic<unsigned> generation{1};
 std::atomic<unsigned> process_announced{0};
 std::atomic<bool> process_announcing{false};
@@ -37,9 +38,10 @@ void announce_process(unsigned current) {
     while (process_announced.load(std::memory_order_acquire) != current) {
         if (process_announcing.exchange(true, std::memory_order_acquire)) continue;
         if (process_announced.load(std::memory_order_relaxed) != current) {
-            lttng_ust_tracepoint(lttng_ust_pytorch, process, environment.run_id, getppid(), environment.executable,
-                                 environment.command, environment.rank, environment.local_rank,
-                                 environment.world_size, torch.path, torch.overload_name != nullptr);
+            lttng_ust_tracepoint(lttng_ust_pytorch, process, environment.run_id, getppid(),
+                                 environment.executable, environment.command, environment.rank,
+                                 environment.local_rank, environment.world_size, torch.path,
+                                 torch.overload_name != nullptr);
             process_announced.store(current, std::memory_order_release);
         }
         process_announcing.store(false, std::memory_order_release);
@@ -81,8 +83,8 @@ void operator_end(const RecordFunction& function, ObserverContext*) {
     }
 }
 
-// A record_function scope may end on another thread than it began on: its id travels in the ObserverContext. Contexts
-// come from a fixed pool; when that is empty, the scope has id 0 and is paired by its name.
+// A record_function scope may end on another thread than it began on: its id travels in the ObserverContext.
+// Contexts come from a fixed pool; when that is empty, the scope has id 0 and is paired by its name.
 class UserScopeContext : public ObserverContext {
 public:
     explicit UserScopeContext(uint64_t id) : id(id) {}
@@ -114,7 +116,8 @@ UserScopeContext* make_context() {
         if (pool_used[index].load(std::memory_order_relaxed)) continue;
         if (pool_used[index].exchange(true, std::memory_order_acquire)) continue;
         pool_hint.store(index + 1, std::memory_order_relaxed);
-        return new (pool[index].bytes) UserScopeContext(next_scope_id.fetch_add(1, std::memory_order_relaxed));
+        return new (pool[index].bytes)
+            UserScopeContext(next_scope_id.fetch_add(1, std::memory_order_relaxed));
     }
     return nullptr;
 }
@@ -147,7 +150,8 @@ void register_pair(Scope scope, torch_abi::StartCallback start, torch_abi::EndCa
 
 void register_callbacks() noexcept {
     pthread_atfork(nullptr, nullptr, renew_generation);
-    register_pair(torch_abi::kFunction, operator_start<torch_abi::kFunction>, operator_end<torch_abi::kFunction>);
+    register_pair(torch_abi::kFunction, operator_start<torch_abi::kFunction>,
+                  operator_end<torch_abi::kFunction>);
     register_pair(torch_abi::kBackwardFunction, operator_start<torch_abi::kBackwardFunction>,
                   operator_end<torch_abi::kBackwardFunction>);
     register_pair(torch_abi::kUserScope, user_scope_start, user_scope_end);

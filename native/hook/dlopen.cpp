@@ -1,8 +1,9 @@
 // A dlopen that attaches to libtorch_cpu when a call has brought it in.
 //
-// What dlopen does can depend on who calls it: a name without a slash is looked for along the caller's RUNPATH, $ORIGIN
-// is the caller's folder, a null name means the caller's namespace. Such calls are forwarded by a tail call, compiled
-// to a jump, so that libc sees the original caller; whether they brought libtorch in is found at the next dlopen.
+// What dlopen does can depend on who calls it: a name without a slash is looked for along the caller's
+// RUNPATH, $ORIGIN is the caller's folder, a null name means the caller's namespace. Such calls are forwarded
+// by a tail call, compiled to a jump, so that libc sees the original caller; whether they brought libtorch in
+// is found at the next dlopen.
 #include <dlfcn.h>
 #include <link.h>
 
@@ -26,12 +27,13 @@ bool has_search_path(const link_map* object) {
     return false;
 }
 
-// Whether libc would look in places for this caller where it would not look for the hook. DT_RPATH of the program
-// counts for every caller, so that the hook gets it too.
+// Whether libc would look in places for this caller where it would not look for the hook. DT_RPATH of the
+// program counts for every caller, so that the hook gets it too.
 bool caller_has_search_path(const void* return_address) {
     Dl_info info;
     link_map* object = nullptr;
-    const bool known = dladdr1(return_address, &info, reinterpret_cast<void**>(&object), RTLD_DL_LINKMAP) != 0;
+    const bool known =
+        dladdr1(return_address, &info, reinterpret_cast<void**>(&object), RTLD_DL_LINKMAP) != 0;
     return !known || !object || has_search_path(object);
 }
 
@@ -60,7 +62,9 @@ void* dlopen_and_attach(Dlopen next, const char* name, int flags) {
     return library;
 }
 
-bool mentions_torch(const char* name) { return name && strstr(name, "torch"); }
+bool mentions_torch(const char* name) {
+    return name && strstr(name, "torch");
+}
 
 }  // namespace
 
@@ -72,7 +76,8 @@ extern "C" [[gnu::visibility("default")]] void* dlopen(const char* name, int fla
         return iprof::dlopen_and_attach(next, name, flags);
     }
     if (iprof::mentions_torch(name)) {
-        // Often the program's only dlopen, so worth a try of our own; a failure is left to the caller's search.
+        // Often the program's only dlopen, so worth a try of our own; a failure is left to the caller's
+        // search.
         if (void* library = iprof::dlopen_and_attach(next, name, flags)) return library;
     }
     iprof::attach_if_loaded();

@@ -1,7 +1,8 @@
-// The part of libtorch's C++ interface that the hook calls, written by hand so that it links nothing of torch.
+// The part of libtorch's C++ interface that the hook calls, written by hand so that it links nothing of
+// torch.
 //
-// Source: ATen/record_function.h of PyTorch 1.13 to 2.14, whose layouts agree. The symbols below are looked up at run
-// time; kGuardSymbol is missing from the older releases whose RecordScope has fewer members.
+// Source: ATen/record_function.h of PyTorch 1.13 to 2.14, whose layouts agree. The symbols below are looked
+// up at run time; kGuardSymbol is missing from the older releases whose RecordScope has fewer members.
 #pragma once
 
 #include <cstddef>
@@ -25,8 +26,8 @@ public:
     static void operator delete(void*) {}
 };
 
-// std::unique_ptr<at::ObserverContext> as a return value: one pointer, returned in memory because its destructor is
-// not trivial.
+// std::unique_ptr<at::ObserverContext> as a return value: one pointer, returned in memory because its
+// destructor is not trivial.
 class ObserverContextPtr {
 public:
     explicit ObserverContextPtr(ObserverContext* context) : context_(context) {}
