@@ -18,8 +18,10 @@ from iprof_py.settings import AnalysisSettings, ReplaySettings, RunSettings, Set
 from iprof_py.workflow import execute
 
 _NEWEST = "<newest>"
+_ANALYSIS_HELP = "; ".join(f"{analysis.name}: {analysis.summary}" for analysis in analyses.ANALYSES.values())
 _EPILOG = """\b
 Exit status: that of COMMAND, 128+N when signal N killed it; otherwise
+  1    compare: the new trace is over the threshold
   2    a bad option or argument
   3    a part is missing: LTTng, bt2, the native libraries
   4    no LTTng session could be made
@@ -52,6 +54,13 @@ class _OptionalInteger(click.Option):
             process(value, state)
 
         return take
+
+
+class _Choice(click.Choice[str]):
+    """A choice whose values are taken as they are: only names of options may be shortened."""
+
+    def normalize_choice(self, choice: str, ctx: click.Context | None) -> str:
+        return choice
 
 
 def _long_names(command: click.Command) -> list[str]:
@@ -91,7 +100,7 @@ def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     is_flag=False,
     flag_value=analyses.DEFAULT,
     metavar="[NAME]",
-    help=f"The analysis to do: {', '.join(analyses.ANALYSES)}. Without COMMAND, of the newest trace.",
+    help=_ANALYSIS_HELP,
 )
 @click.option("--no-analysis", is_flag=True, help="Keep the trace and print nothing.")
 @click.option(
@@ -110,18 +119,25 @@ def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 )
 @click.option("-j", "--json", is_flag=True, help="The tally as JSON: --format json.")
 @click.option(
-    "--format", type=click.Choice(["text", "json", "csv", "markdown"]), help="How the tally looks.  [default: text]"
+    "--format", type=_Choice(["text", "json", "csv", "markdown"]), help="How the tally looks.  [default: text]"
 )
 @click.option(
-    "--sort", type=click.Choice([*columns.SORT_KEYS, "name"]), help="What its rows are sorted by.  [default: time]"
+    "--sort", type=_Choice([*columns.SORT_KEYS, "name"]), help="What its rows are sorted by.  [default: time]"
 )
 @click.option("--top", type=click.IntRange(min=1), metavar="N", help="Only the first N rows of each table.")
 @click.option("--filter", metavar="REGEX", help="Only operators and scopes whose name matches.")
 @click.option("--columns", metavar="NAME,…", help=f"The columns to show: {', '.join(columns.COLUMNS)}.")
 @click.option(
     "--by",
-    type=click.Choice(["op", "scope", "phase"]),
+    type=_Choice(["op", "scope", "phase"]),
     help="A table for each record_function scope, or for forward, backward and other.  [default: op]",
+)
+@click.option("--depth", type=click.IntRange(min=1), metavar="N", help="Only the first N levels of the tree.")
+@click.option(
+    "--threshold",
+    type=click.FloatRange(min=0),
+    metavar="PERCENT",
+    help="compare: exit status 1 when more than PERCENT of BASE's self time is added.",
 )
 @click.option("-e", "--extended", is_flag=True, help="A table for each process and thread.")
 @click.option(
@@ -179,12 +195,43 @@ command.context_settings["token_normalize_func"] = _spell_out
 
 def _settings(options: dict[str, Any]) -> Settings | None:
     """The settings that the options describe; None when nothing was asked for."""
-    _refuse_conflicts(options)
+    analysis = _chosen_analysis(options)
+    _refuse_conflicts(options, analysis)
+    output, base, options["words"] = _divide_words(options, analysis)
     source = _source(options)
     if source is None:
         return None
-    chosen = backends.parse(options["backends"]) if options["backends"] else backends.DEFAULT
-    return Settings(source, None if options["no_analysis"] else _analysis(options, chosen))
+    return Settings(source, None if options["no_analysis"] else _analysis(options, analysis, output, base))
+
+
+def _chosen_analysis(options: dict[str, Any]) -> analyses.Analysis:
+    name = options["analysis"] or analyses.DEFAULT
+    if name not in analyses.ANALYSES:
+        raise click.UsageError(f"unknown analysis {name!r} (known: {', '.join(analyses.ANALYSES)})")
+    return analyses.ANALYSES[name]
+
+
+def _divide_words(
+    options: dict[str, Any], analysis: analyses.Analysis
+) -> tuple[Path | None, Path | None, tuple[str, ...]]:
+    """The output and the base trace that the words name, and the words of the command."""
+    words, output = options["words"], options["analysis_output"]
+    if analysis.words is analyses.Words.OUTPUT_AND_COMMAND and words and words[0].endswith(analysis.endings):
+        if output is not None:
+            raise click.UsageError(f"the output is given twice: {words[0]} and --analysis-output {output}")
+        return Path(words[0]), None, words[1:]
+    if analysis.words is analyses.Words.TRACES:
+        return output, _base_trace(options), ()
+    return output, None, words
+
+
+def _base_trace(options: dict[str, Any]) -> Path:
+    words = options["words"]
+    if not 1 <= len(words) <= 2 or (len(words) == 2 and options["replay"] is not None):
+        raise click.UsageError(f"--analysis {options['analysis']} needs BASE or BASE NEW, two saved traces")
+    if len(words) == 2:
+        options["replay"] = words[1]
+    return Path(words[0])
 
 
 def _source(options: dict[str, Any]) -> RunSettings | ReplaySettings | None:
@@ -192,19 +239,23 @@ def _source(options: dict[str, Any]) -> RunSettings | ReplaySettings | None:
     if words:
         _warn_of_launcher(words)
         return RunSettings(tuple(words), options["trace_output"])
+    for name in ("trace_output", "no_analysis"):
+        if _is_given(options[name]):
+            raise click.UsageError(f"{_option(name)} needs a command to run")
     if replay is not None:
         return ReplaySettings(None if replay == _NEWEST else Path(replay))
-    return ReplaySettings(None) if _asks_for_analysis(options) else None
+    return ReplaySettings(None) if any(_is_given(options[name]) for name in _ANALYSIS_OPTIONS) else None
 
 
-def _analysis(options: dict[str, Any], chosen: tuple[backends.BackendRequest, ...]) -> AnalysisSettings:
-    name = options["analysis"] or analyses.DEFAULT
-    if name not in analyses.ANALYSES:
-        raise click.UsageError(f"unknown analysis {name!r} (known: {', '.join(analyses.ANALYSES)})")
+def _analysis(
+    options: dict[str, Any], analysis: analyses.Analysis, output: Path | None, base: Path | None
+) -> AnalysisSettings:
+    if analysis.endings and output is not None and not output.name.endswith(analysis.endings):
+        raise click.UsageError(f"the output of {analysis.name} must end in {' or '.join(analysis.endings)}: {output}")
     return AnalysisSettings(
-        name=name,
-        output=options["analysis_output"],
-        backends=chosen,
+        name=analysis.name,
+        output=output,
+        backends=backends.parse(options["backends"]) if options["backends"] else backends.DEFAULT,
         extended=options["extended"],
         max_name_size=80 if options["max_name_size"] is None else options["max_name_size"],
         format="json" if options["json"] else options["format"] or "text",
@@ -213,6 +264,9 @@ def _analysis(options: dict[str, Any], chosen: tuple[backends.BackendRequest, ..
         filter=_pattern(options["filter"]),
         columns=tuple(column.name for column in columns.parse(options["columns"])) if options["columns"] else (),
         by=options["by"] or "op",
+        depth=options["depth"],
+        base=base,
+        threshold=options["threshold"],
     )
 
 
@@ -223,19 +277,16 @@ def _pattern(text: str | None) -> re.Pattern[str] | None:
         raise click.UsageError(f"--filter {text!r} is not a regular expression: {error}") from None
 
 
-_TALLY_OPTIONS = ("json", "extended", "max_name_size", "format", "sort", "top", "filter", "columns", "by")
-_ANALYSIS_OPTIONS = ("analysis", "analysis_output", *_TALLY_OPTIONS)
-
-
-def _asks_for_analysis(options: dict[str, Any]) -> bool:
-    return any(_is_given(options[name]) for name in _ANALYSIS_OPTIONS)
+# Settings of one analysis or another; which takes which is in the registry of analyses.
+_OWN_OPTIONS = frozenset().union(*(analysis.options for analysis in analyses.ANALYSES.values()))
+_ANALYSIS_OPTIONS = ("analysis", "analysis_output", *sorted(_OWN_OPTIONS))
 
 
 def _is_given(value: Any) -> bool:
     return value is not None and value is not False
 
 
-def _refuse_conflicts(options: dict[str, Any]) -> None:
+def _refuse_conflicts(options: dict[str, Any], analysis: analyses.Analysis) -> None:
     """Options that cannot go together are an error: none silently wins."""
     for first, seconds in (
         ("no_analysis", (*_ANALYSIS_OPTIONS, "replay")),
@@ -245,11 +296,11 @@ def _refuse_conflicts(options: dict[str, Any]) -> None:
         for second in seconds:
             if _is_given(options[first]) and _is_given(options[second]):
                 raise click.UsageError(f"{_option(first)} and {_option(second)} cannot go together")
-    if options["replay"] is not None and options["words"]:
+    for name in sorted(_OWN_OPTIONS - analysis.options):
+        if _is_given(options[name]):
+            raise click.UsageError(f"{_option(name)} is no option of the {analysis.name}")
+    if options["replay"] is not None and options["words"] and analysis.words is analyses.Words.COMMAND:
         raise click.UsageError("--replay takes no command: it analyses a trace that was saved before")
-    for name in ("trace_output", "no_analysis"):
-        if _is_given(options[name]) and not options["words"]:
-            raise click.UsageError(f"{_option(name)} needs a command to run")
 
 
 def _option(name: str) -> str:

@@ -6,8 +6,9 @@ import enum
 
 
 class ExitStatus(enum.IntEnum):
-    """Exit statuses of iprof-py's own failures; otherwise it exits with the status of the traced program."""
+    """Exit statuses that are iprof-py's own; otherwise it exits with the status of the traced program."""
 
+    CHANGED = 1  # a comparison found more change than the threshold allows
     USAGE = 2  # a bad option or argument
     SETUP = 3  # a part of the installation is missing: LTTng, bt2, the native libraries
     SESSION = 4  # the LTTng session could not be made

@@ -39,6 +39,9 @@ class AnalysisSettings:
     filter: re.Pattern[str] | None  # of the names to show; None: all
     columns: tuple[str, ...]  # keys of columns.COLUMNS; empty: the usual ones
     by: str  # op, scope or phase
+    depth: int | None  # levels of a tree to show; None: all
+    base: Path | None  # the trace to compare with
+    threshold: float | None  # percent of the base's self time that may be added; None: any
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,7 @@ def execute(settings: Settings) -> int:
 def _replay(source: ReplaySettings, analysis: AnalysisSettings | None) -> int:
     trace = traces.open_trace(source.path or traces.newest())
     notice(f"Trace location: {trace.path}")
-    if analysis is not None:
-        analyses.analyse(trace, analysis)
-    return 0
+    return analyses.analyse(trace, analysis) if analysis is not None else 0
 
 
 def _run(source: RunSettings, analysis: AnalysisSettings | None) -> int:

@@ -5,6 +5,7 @@ An analysis knows a trace directory and its settings, and writes to the stream t
 
 from __future__ import annotations
 
+import enum
 import os
 import sys
 import tempfile
@@ -14,31 +15,63 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TextIO
 
-from iprof_py.analyses import tally
+from iprof_py.analyses import compare, tally, tree
 from iprof_py.errors import ExitStatus, IprofError, reason
 from iprof_py.settings import AnalysisSettings
 from iprof_py.traces import Trace
 
 
+class Words(enum.Enum):
+    """What the words after the options are."""
+
+    COMMAND = "the command to run"
+    OUTPUT_AND_COMMAND = "where the analysis goes, if it ends like that, and the command to run"
+    TRACES = "the base trace and the new one"
+
+
 @dataclass(frozen=True)
 class Analysis:
-    """One analysis: its name on the command line, what it shows, and the function that does it."""
+    """One analysis: its name on the command line, what it shows, and the function that does it.
+
+    The function writes to the stream that it is given and returns the exit status.
+    """
 
     name: str
     summary: str
-    run: Callable[[Trace, AnalysisSettings, TextIO], None]
+    run: Callable[[Trace, AnalysisSettings, TextIO], int]
+    options: frozenset[str]  # settings of its own that the command line may set
+    words: Words = Words.COMMAND
+    endings: tuple[str, ...] = ()  # of the names of the files that it writes; none: any
 
+
+_TALLY_OPTIONS = frozenset({"json", "format", "extended", "max_name_size", "sort", "top", "filter", "columns", "by"})
+_COMPARE_OPTIONS = frozenset({"json", "format", "max_name_size", "top", "filter", "threshold"})
 
 DEFAULT: Final = "tally"
 ANALYSES: Final = {
-    analysis.name: analysis for analysis in (Analysis("tally", "time and calls of each operator", tally.run),)
+    analysis.name: analysis
+    for analysis in (
+        Analysis("tally", "time and calls of each operator", tally.run, _TALLY_OPTIONS),
+        Analysis(
+            "tree", "which operator calls which", tree.run_text, frozenset({"extended", "max_name_size", "depth"})
+        ),
+        Analysis(
+            "flamegraph",
+            "the same for flame graph viewers",
+            tree.run_flamegraph,
+            frozenset(),
+            Words.OUTPUT_AND_COMMAND,
+            tree.FLAME_ENDINGS,
+        ),
+        Analysis("compare", "two traces side by side", compare.run, _COMPARE_OPTIONS, Words.TRACES),
+    )
 }
 
 
-def analyse(trace: Trace, settings: AnalysisSettings) -> None:
-    """Run the chosen analysis. Raises IprofError, OUTPUT when its result cannot be written."""
+def analyse(trace: Trace, settings: AnalysisSettings) -> int:
+    """Run the chosen analysis; its exit status. Raises IprofError, OUTPUT when its result cannot be written."""
     with _output(settings.output) as stream:
-        ANALYSES[settings.name].run(trace, settings, stream)
+        return ANALYSES[settings.name].run(trace, settings, stream)
 
 
 @contextmanager

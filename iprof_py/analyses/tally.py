@@ -63,13 +63,14 @@ class Table:
         return self.label == _SCOPE_LABEL
 
 
-def run(trace: Trace, settings: AnalysisSettings, output: TextIO) -> None:
+def run(trace: Trace, settings: AnalysisSettings, output: TextIO) -> int:
     """Write the tally of a trace in the format that was asked for."""
     tally = read(trace, settings)
     if not tally.rows:
         notice("the trace holds no PyTorch operator")
     _report_unpaired(tally)
     output.write(_FORMATS[settings.format](tables_of(tally, settings), tally, settings))
+    return 0
 
 
 def read(trace: Trace, settings: AnalysisSettings) -> Tally:

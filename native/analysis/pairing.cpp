@@ -17,6 +17,7 @@ void Pairing::operator_entry(const Event& event) {
     if (id >= state.open_calls.size()) state.open_calls.resize(id + 1);
     ++state.open_calls[id];
     state.operators.push_back({id, event.timestamp_ns, 0, context_of(state, id)});
+    listener_.on_operator_begin(*event.thread, id, event.timestamp_ns);
 }
 
 // The phase of what is called next on a thread: backward within a backward operator, else that of the scope.
@@ -84,6 +85,7 @@ void Pairing::scope_entry(const Event& event) {
     const Phase begun = operators_[id].phase;
     const Phase phase = begun == Phase::kForward ? phase_around(state) : begun;
     state.scopes.push_back({id, event.scope_id, event.timestamp_ns, 0, state.operators.size(), phase, false});
+    listener_.on_scope_begin(*event.thread, id, event.timestamp_ns);
     if (event.scope_id == 0) return;
     const uint32_t process = event.thread->process->index;
     if (process >= scope_owners_.size()) scope_owners_.resize(process + 1);
@@ -148,6 +150,23 @@ void Pairing::restart(const Process& process) {
         if (state.thread && state.thread->process == &process) abandon(state);
     }
     if (process.index < scope_owners_.size()) scope_owners_[process.index].clear();
+}
+
+void Pairing::feed(const Event& event) {
+    switch (event.kind) {
+        case EventKind::kOperatorEntry:
+            return operator_entry(event);
+        case EventKind::kOperatorExit:
+            return operator_exit(event);
+        case EventKind::kScopeEntry:
+            return scope_entry(event);
+        case EventKind::kScopeExit:
+            return scope_exit(event);
+        case EventKind::kProcess:
+            return restart(*event.thread->process);
+        default:
+            return;
+    }
 }
 
 void Pairing::finish() {

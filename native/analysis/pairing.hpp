@@ -44,6 +44,9 @@ struct ScopeInterval {
 class IntervalListener {
 public:
     virtual ~IntervalListener() = default;
+    // A call or a scope begins; its end, or its loss, is told by one of the functions below.
+    virtual void on_operator_begin(const Thread&, uint32_t /*operator_id*/, int64_t /*begin_ns*/) {}
+    virtual void on_scope_begin(const Thread&, uint32_t /*operator_id*/, int64_t /*begin_ns*/) {}
     virtual void on_operator(const Thread&, const OperatorInterval&) = 0;
     virtual void on_scope(const Thread&, const ScopeInterval&) = 0;
     // An exit whose entry the trace does not have; at the time of the exit.
@@ -60,13 +63,9 @@ public:
     Pairing(OperatorTable& operators, IntervalListener& listener)
         : operators_(operators), listener_(listener) {}
 
-    void operator_entry(const Event& event);
-    void operator_exit(const Event& event);
-    void scope_entry(const Event& event);
-    void scope_exit(const Event& event);
-
-    // The process began anew under this pid (exec, or a reused pid): what was open stays unpaired.
-    void restart(const Process& process);
+    // The next event, in time order. After a process event what was open in that process stays unpaired: its
+    // program was replaced (exec), or its pid is used again.
+    void feed(const Event& event);
     // End of the trace: what is open stays unpaired.
     void finish();
 
@@ -93,6 +92,11 @@ private:
         std::vector<OpenScope> scopes;
     };
 
+    void operator_entry(const Event& event);
+    void operator_exit(const Event& event);
+    void scope_entry(const Event& event);
+    void scope_exit(const Event& event);
+    void restart(const Process& process);
     ThreadState& state_of(const Thread& thread);
     CallContext context_of(const ThreadState& state, uint32_t operator_id) const;
     static Phase phase_around(const ThreadState& state);

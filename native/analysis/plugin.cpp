@@ -6,6 +6,7 @@
 
 #include "sink.hpp"
 #include "tally.hpp"
+#include "tree.hpp"
 
 namespace {
 
@@ -37,6 +38,10 @@ Status guarded(bt_self_component_sink* component, Status error, Step&& step) noe
 std::unique_ptr<iprof::Analysis> make_tally(const iprof::Parameters& parameters) {
     return std::make_unique<iprof::Tally>(iprof::grouping(parameters.string("by")),
                                           parameters.boolean("histograms"));
+}
+
+std::unique_ptr<iprof::Analysis> make_tree(const iprof::Parameters&) {
+    return std::make_unique<iprof::Tree>();
 }
 
 using MakeAnalysis = std::unique_ptr<iprof::Analysis> (*)(const iprof::Parameters&);
@@ -87,3 +92,4 @@ BT_PLUGIN_DESCRIPTION("Analyses of the operators that a PyTorch program ran");
     BT_PLUGIN_SINK_COMPONENT_CLASS_FINALIZE_METHOD(id, finalize)
 
 IPROF_SINK(tally, make_tally, "Time and calls of each operator");
+IPROF_SINK(tree, make_tree, "Time and calls of each path of operators");

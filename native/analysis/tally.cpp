@@ -26,20 +26,7 @@ Grouping grouping(const std::string& name) {
 }
 
 void Tally::on_event(const Event& event) {
-    switch (event.kind) {
-        case EventKind::kOperatorEntry:
-            return pairing_.operator_entry(event);
-        case EventKind::kOperatorExit:
-            return pairing_.operator_exit(event);
-        case EventKind::kScopeEntry:
-            return pairing_.scope_entry(event);
-        case EventKind::kScopeExit:
-            return pairing_.scope_exit(event);
-        case EventKind::kProcess:
-            return pairing_.restart(*event.thread->process);
-        default:
-            return;
-    }
+    pairing_.feed(event);
 }
 
 uint32_t Tally::group_of(const CallContext& context) const {
