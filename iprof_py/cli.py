@@ -59,8 +59,8 @@ class _OptionalInteger(click.Option):
 class _Choice(click.Choice[str]):
     """A choice whose values are taken as they are: only names of options may be shortened."""
 
-    def normalize_choice(self, choice: str, ctx: click.Context | None) -> str:
-        return choice
+    def normalize_choice(self, choice: object, ctx: click.Context | None) -> str:
+        return str(choice)
 
 
 def _long_names(command: click.Command) -> list[str]:
