@@ -40,6 +40,7 @@ class StreamCheck:
     path: Path
     size: int
     whole_size: int
+    packets: int
 
     @property
     def damaged(self) -> bool:
@@ -59,10 +60,11 @@ def stream_files(directory: Path) -> list[Path]:
 def check(path: Path) -> StreamCheck:
     """Find the end of the last whole packet of a stream file."""
     size = path.stat().st_size
-    whole = 0
+    whole = packets = 0
     for packet in _packets(path, size):
         whole = packet.offset + packet.size
-    return StreamCheck(path, size, whole)
+        packets += 1
+    return StreamCheck(path, size, whole, packets)
 
 
 def holds_events(directory: Path) -> bool:

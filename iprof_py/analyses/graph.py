@@ -10,13 +10,14 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from iprof_py import ctf, native
-from iprof_py.errors import ExitStatus, IprofError
+from iprof_py.analyses.progress import Progress, progress
+from iprof_py.errors import ExitStatus, IprofError, reason
 from iprof_py.messages import warn
 from iprof_py.traces import Trace
 
@@ -28,9 +29,15 @@ def run(sink: str, trace: Trace, parameters: Mapping[str, Any]) -> dict[str, Any
     babeltrace2 cannot be used, TRACE when nothing can be read.
     """
     bt2 = _import_bt2()
-    with _readable(trace) as directories, _memory_file() as document:
-        graph = _build(bt2, sink, directories, {**parameters, "document-fd": document, "run-id": trace.run_filter})
-        failure = _run(bt2, graph)
+    checks = {directory: _check(directory) for directory in trace.ctf_directories}
+    with _readable(checks) as directories, _memory_file() as document, _progress_of(checks) as bar:
+        common = {
+            "document-fd": document,
+            "progress-fd": bar.descriptor if bar else -1,
+            "run-id": trace.run_filter,
+        }
+        graph = _build(bt2, sink, directories, {**parameters, **common})
+        failure = _run(bt2, graph, bar)
         text = _contents(document)
     if not text:
         raise IprofError(f"the trace {trace.path} cannot be read: {failure or 'no reason given'}", ExitStatus.TRACE)
@@ -88,11 +95,13 @@ def _trace_errors(bt2: ModuleType, directories: Sequence[Path]) -> Iterator[None
         raise IprofError(f"the trace {where} cannot be read: {_cause(error)}", ExitStatus.TRACE) from None
 
 
-def _run(bt2: ModuleType, graph: Any) -> str | None:
+def _run(bt2: ModuleType, graph: Any, bar: Progress | None) -> str | None:
     """Run a graph to its end; what failed, or None. Returns to Python between batches, so that Ctrl-C works."""
     try:
         while True:
             graph.run_once()
+            if bar:
+                bar.update()
     except bt2.Stop:
         return None
     except bt2._Error as error:
@@ -118,31 +127,47 @@ def _contents(descriptor: int) -> bytes:
     return os.pread(descriptor, size, 0)
 
 
+_Checks = Mapping[Path, Sequence[ctf.StreamCheck]]
+
+
+def _check(directory: Path) -> list[ctf.StreamCheck]:
+    try:
+        return [ctf.check(path) for path in ctf.stream_files(directory)]
+    except OSError as error:
+        raise IprofError(f"the trace {directory} cannot be read: {reason(error)}", ExitStatus.TRACE) from None
+
+
+def _progress_of(checks: _Checks) -> AbstractContextManager[Progress | None]:
+    streams = [check for each in checks.values() for check in each]
+    return progress(sum(check.packets for check in streams), sum(check.whole_size for check in streams))
+
+
 @contextmanager
-def _readable(trace: Trace) -> Iterator[Sequence[Path]]:
+def _readable(checks: _Checks) -> Iterator[Sequence[Path]]:
     """The CTF directories of a trace; a damaged one is replaced by a temporary copy without what is damaged."""
     with tempfile.TemporaryDirectory(prefix="iprof-py-") as copies:
         yield [
-            _repaired(directory, Path(copies, str(number))) for number, directory in enumerate(trace.ctf_directories)
+            _undamaged(directory, streams, Path(copies, str(number)))
+            for number, (directory, streams) in enumerate(checks.items())
         ]
 
 
-def _repaired(directory: Path, copy: Path) -> Path:
-    checks = [ctf.check(path) for path in ctf.stream_files(directory)]
-    if not any(check.damaged for check in checks):
-        return directory
+def _undamaged(directory: Path, streams: Sequence[ctf.StreamCheck], copy: Path) -> Path:
+    return _repaired(directory, streams, copy) if any(check.damaged for check in streams) else directory
+
+
+def _repaired(directory: Path, streams: Sequence[ctf.StreamCheck], copy: Path) -> Path:
     copy.mkdir()
-    for name in ("metadata", *(check.path.name for check in checks if not check.damaged)):
+    for name in ("metadata", *(check.path.name for check in streams if not check.damaged)):
         (copy / name).symlink_to((directory / name).absolute())
-    for check in checks:
-        if not check.damaged:
-            continue
-        warn(
-            f"{check.path} is damaged: its last {check.size - check.whole_size} of {check.size} bytes are left out, "
-            f"with the events in them"
-        )
-        if check.whole_size:
-            _copy_beginning(check.path, copy / check.path.name, check.whole_size)
+    for check in streams:
+        if check.damaged:
+            warn(
+                f"{check.path} is damaged: its last {check.size - check.whole_size} of {check.size} bytes are left out, "
+                f"with the events in them"
+            )
+            if check.whole_size:
+                _copy_beginning(check.path, copy / check.path.name, check.whole_size)
     return copy
 
 

@@ -42,7 +42,8 @@ nlohmann::json describe(const Process& process) {
 Sink::Sink(const Parameters& parameters, std::unique_ptr<Analysis> analysis)
     : registry_(parameters.string("run-id")),
       analysis_(std::move(analysis)),
-      document_fd_(static_cast<int>(parameters.integer("document-fd"))) {}
+      document_fd_(static_cast<int>(parameters.integer("document-fd"))),
+      progress_fd_(static_cast<int>(parameters.integer("progress-fd"))) {}
 
 Sink::~Sink() {
     bt_message_iterator_put_ref(iterator_);
@@ -81,6 +82,9 @@ void Sink::handle(const bt_message* message) {
         case BT_MESSAGE_TYPE_EVENT:
             handle_event(message);
             break;
+        case BT_MESSAGE_TYPE_PACKET_END:
+            count_packet();
+            break;
         case BT_MESSAGE_TYPE_DISCARDED_EVENTS:
             if (bt_message_discarded_events_get_count(message, &count) ==
                 BT_PROPERTY_AVAILABILITY_AVAILABLE) {
@@ -100,6 +104,13 @@ void Sink::handle(const bt_message* message) {
         default:
             break;
     }
+}
+
+void Sink::count_packet() {
+    ++packets_;
+    if (progress_fd_ < 0) return;
+    // A bar that stands still is no reason to fail.
+    [[maybe_unused]] const ssize_t written = pwrite(progress_fd_, &packets_, sizeof packets_, 0);
 }
 
 void Sink::handle_event(const bt_message* message) {

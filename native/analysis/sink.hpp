@@ -28,6 +28,7 @@ public:
 private:
     void handle(const bt_message* message);
     void handle_event(const bt_message* message);
+    void count_packet();
     void write_document();
 
     Registry registry_;
@@ -35,6 +36,8 @@ private:
     std::unique_ptr<Analysis> analysis_;
     bt_message_iterator* iterator_ = nullptr;
     int document_fd_;
+    int progress_fd_;
+    uint64_t packets_ = 0;
     uint64_t events_ = 0;
     uint64_t foreign_events_ = 0;
     uint64_t unknown_events_ = 0;
