@@ -163,8 +163,8 @@ def _repaired(directory: Path, streams: Sequence[ctf.StreamCheck], copy: Path) -
     for check in streams:
         if check.damaged:
             warn(
-                f"{check.path} is damaged: its last {check.size - check.whole_size} of {check.size} bytes are left out, "
-                f"with the events in them"
+                f"{check.path} is damaged: the last {check.size - check.whole_size} of its {check.size} bytes are left "
+                f"out, with the events in them"
             )
             if check.whole_size:
                 _copy_beginning(check.path, copy / check.path.name, check.whole_size)
