@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
 import click
 
-from iprof_py import VERSION, analyses, backends, messages
+from iprof_py import VERSION, analyses, backends, messages, python_log
 from iprof_py.analyses import columns
 from iprof_py.errors import ExitStatus, IprofError
 from iprof_py.launcher import InterruptedEarlyError
@@ -37,8 +38,12 @@ Examples:
   iprof-py -r PATH -e                     a saved trace, a table a thread"""
 
 
-class _OptionalInteger(click.Option):
-    """An option whose value may be left out; the next word is its value only when it is a number."""
+class _OptionalWord(click.Option):
+    """An option whose value may be left out; the next word is its value only when ``accepts`` says so."""
+
+    def __init__(self, *names: Any, accepts: Callable[[str], bool], **settings: Any) -> None:
+        super().__init__(*names, **settings)
+        self._accepts = accepts
 
     def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
         super().add_to_parser(parser, ctx)
@@ -48,7 +53,7 @@ class _OptionalInteger(click.Option):
 
     def _returning_other_words(self, process: Any) -> Any:
         def take(value: Any, state: Any) -> None:
-            if isinstance(value, str) and not value.removeprefix("-").isdigit():
+            if isinstance(value, str) and not self._accepts(value):
                 state.rargs.insert(0, value)
                 value = self.flag_value
             process(value, state)
@@ -148,6 +153,15 @@ def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     help="Shorten names to N characters; -1: never.  [default: 80]",
 )
 @click.option(
+    "--python-log",
+    cls=_OptionalWord,
+    accepts=python_log.LEVELS.__contains__,
+    is_flag=False,
+    flag_value=python_log.DEFAULT_LEVEL,
+    metavar="[LEVEL]",
+    help=f"Record what Python programs log, from LEVEL up: {', '.join(python_log.LEVELS)}.  [LEVEL: DEBUG]",
+)
+@click.option(
     "--trace-output",
     type=click.Path(path_type=Path),
     metavar="PATH",
@@ -161,7 +175,8 @@ def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 )
 @click.option(
     "--debug",
-    cls=_OptionalInteger,
+    cls=_OptionalWord,
+    accepts=str.isdigit,
     is_flag=False,
     flag_value="1",
     type=click.IntRange(0, 4),
@@ -238,8 +253,8 @@ def _source(options: dict[str, Any]) -> RunSettings | ReplaySettings | None:
     words, replay = options["words"], options["replay"]
     if words:
         _warn_of_launcher(words)
-        return RunSettings(tuple(words), options["trace_output"])
-    for name in ("trace_output", "no_analysis"):
+        return RunSettings(tuple(words), options["trace_output"], options["python_log"])
+    for name in ("trace_output", "no_analysis", "python_log"):
         if _is_given(options[name]):
             raise click.UsageError(f"{_option(name)} needs a command to run")
     if replay is not None:
@@ -290,7 +305,7 @@ def _refuse_conflicts(options: dict[str, Any], analysis: analyses.Analysis) -> N
     """Options that cannot go together are an error: none silently wins."""
     for first, seconds in (
         ("no_analysis", (*_ANALYSIS_OPTIONS, "replay")),
-        ("replay", ("trace_output",)),
+        ("replay", ("trace_output", "python_log")),
         ("json", ("format",)),
     ):
         for second in seconds:

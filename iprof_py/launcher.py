@@ -36,7 +36,8 @@ _ENDING: Final = (signal.SIGTERM, signal.SIGHUP)
 _SI_USER: Final = 0
 _SECOND_INTERRUPT_S: Final = 2.0
 
-_PREPENDED: Final = ("LD_PRELOAD", "LD_LIBRARY_PATH")
+_PREPENDED: Final = ("LD_PRELOAD", "LD_LIBRARY_PATH", "PYTHONPATH")
+_OWN: Final = ("LTTNG_HOME", "IPROF_RUN_ID", "IPROF_PYTHON_LOG")
 # How long a starting program waits to be recorded; lttng-ust's own 3 s are short on a busy machine.
 _REGISTER_LIMIT_MS: Final = 30_000
 FORK_LIBRARY: Final = "liblttng-ust-fork.so.1"
@@ -77,14 +78,14 @@ def hook_variables(
 def merge_environment(environment: Mapping[str, str], variables: Mapping[str, str]) -> dict[str, str]:
     """The program's environment: search paths are put before the user's, other variables of the user's are kept.
 
-    LTTNG_HOME and IPROF_RUN_ID lead to this run's session and are always set.
+    Those that lead to this run's session are always set.
     """
     merged = dict(environment)
     for name, value in variables.items():
         present = environment.get(name)
         if name in _PREPENDED and present:
             merged[name] = f"{value}:{present}"
-        elif present is None or name in (*_PREPENDED, "LTTNG_HOME", "IPROF_RUN_ID"):
+        elif present is None or name in (*_PREPENDED, *_OWN):
             merged[name] = value
         elif present != value:
             warn(f"{name} is set to {present!r} and stays so; iprof-py would set {value!r}")

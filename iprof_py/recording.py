@@ -12,7 +12,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Final
 
-from iprof_py import VERSION, ctf, launcher, native, torch_locate, traces
+from iprof_py import VERSION, ctf, launcher, native, python_log, torch_locate, traces
 from iprof_py.backends import BackendRequest
 from iprof_py.daemon import session_daemon
 from iprof_py.errors import ExitStatus, IprofError
@@ -89,8 +89,11 @@ def _run_traced(
             library_directory,
             client.variables,
         )
+        if settings.log_level is not None:
+            variables |= python_log.prepare(private, settings.log_level)
         environment = launcher.merge_environment(os.environ, variables)
-        with recording_session(client, f"iprof-py-{metadata.run_id}", directory, rules) as session:
+        name = f"iprof-py-{metadata.run_id}"
+        with recording_session(client, name, directory, rules, settings.log_level) as session:
             outcome = launcher.run(settings.command, environment)
     _report_losses(session)
     ended = datetime.now(timezone.utc).astimezone().isoformat(timespec="milliseconds")

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from iprof_py import python_log
 from iprof_py.errors import IprofError
 from iprof_py.lttng import Client
 from iprof_py.messages import log, warn
@@ -31,8 +32,12 @@ class Session:
 
 
 @contextmanager
-def recording_session(client: Client, name: str, output: Path, event_rules: Sequence[str]) -> Iterator[Session]:
+def recording_session(
+    client: Client, name: str, output: Path, event_rules: Sequence[str], log_level: str | None
+) -> Iterator[Session]:
     """Record the events of ``event_rules`` into the directory ``output`` while the block runs.
+
+    With ``log_level``, a level of `python_log.LEVELS`, Python's log records too.
 
     The channel blocks the program while its buffers are full, so that no event is dropped. The session is destroyed
     whatever happens in the block. Raises IprofError (SESSION) when it cannot be made.
@@ -40,7 +45,7 @@ def recording_session(client: Client, name: str, output: Path, event_rules: Sequ
     client.run("--quiet", "create", name, f"--output={output}")
     session = Session(name)
     try:
-        _start(client, name, event_rules)
+        _start(client, name, event_rules, log_level)
         try:
             yield session
         finally:
@@ -49,14 +54,18 @@ def recording_session(client: Client, name: str, output: Path, event_rules: Sequ
         _destroy(client, name)
 
 
-def _start(client: Client, name: str, event_rules: Sequence[str]) -> None:
+def _start(client: Client, name: str, event_rules: Sequence[str], log_level: str | None) -> None:
     target = ("--userspace", f"--session={name}")
     channel = f"--channel={_CHANNEL}"
+    contexts = ("--type=vpid", "--type=vtid")
     client.run("--quiet", "enable-channel", *target, f"--switch-timer={_METADATA_PERIOD_US}", "metadata")
     client.run("--quiet", "enable-channel", *target, "--blocking-timeout=inf", _CHANNEL)
-    client.run("--quiet", "add-context", *target, channel, "--type=vpid", "--type=vtid")
+    client.run("--quiet", "add-context", *target, channel, *contexts)
     for rule in event_rules:
         client.run("--quiet", "enable-event", *target, channel, rule)
+    if log_level is not None:
+        client.run("--quiet", "enable-event", "--python", f"--session={name}", "--all", f"--loglevel={log_level}")
+        client.run("--quiet", "add-context", *target, f"--channel={python_log.CHANNEL}", *contexts)
     client.run("--quiet", "start", name)
 
 
@@ -65,7 +74,7 @@ def _stop(client: Client, session: Session) -> None:
     try:
         client.stop(session.name)
         _wait_for_data(client, session.name)
-        listing = client.run("--mi", "xml", "list", session.name, f"--channel={_CHANNEL}", "--userspace")
+        listing = client.run("--mi", "xml", "list", session.name)
         session.discarded_events = _sum_of(listing, "discarded_events")
         session.lost_packets = _sum_of(listing, "lost_packets")
     except IprofError as error:

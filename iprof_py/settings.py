@@ -15,6 +15,7 @@ class RunSettings:
 
     command: tuple[str, ...]
     trace_output: Path | None  # None: a new directory in the user's trace home
+    log_level: str | None  # record Python's log records from this level of python_log.LEVELS up; None: none
 
 
 @dataclass(frozen=True)

@@ -182,5 +182,5 @@ def _report_losses(document: dict[str, Any]) -> None:
     if events or packets or document["discarded_uncounted"]:
         more = " and more that was not counted" if document["discarded_uncounted"] else ""
         warn(f"{events} events and {packets} packets{more} were lost while recording: the analysis is incomplete")
-    if any(not process["has_overloads"] for process in document["processes"]):
+    if any(process["libtorch"] and not process["has_overloads"] for process in document["processes"]):
         warn("this PyTorch is older than 2.7 and gives no overload names: operators are listed without them")

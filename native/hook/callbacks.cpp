@@ -61,6 +61,11 @@ void announce_once() {
     if (__builtin_expect(thread_announced != current, 0)) announce(current);
 }
 
+// For the agent of --python-log: its events come before the first operator, or without any.
+extern "C" [[gnu::visibility("default")]] void iprof_announce() {
+    if (lttng_ust_tracepoint_enabled(lttng_ust_pytorch, process)) announce_once();
+}
+
 // The event itself waits for the child's next operator: lttng-ust is not yet ready here.
 void renew_generation() {
     process_announcing.store(false, std::memory_order_relaxed);
@@ -149,6 +154,7 @@ void register_pair(Scope scope, torch_abi::StartCallback start, torch_abi::EndCa
 }  // namespace
 
 void register_callbacks() noexcept {
+    renew_generation();  // a process that was announced before tells of its libtorch now
     pthread_atfork(nullptr, nullptr, renew_generation);
     register_pair(torch_abi::kFunction, operator_start<torch_abi::kFunction>,
                   operator_end<torch_abi::kFunction>);
