@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import select
+import shutil
 import signal
 import tempfile
 import time
@@ -17,17 +19,16 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+from iprof_py import private
 from iprof_py.errors import ExitStatus, IprofError, reason
-from iprof_py.lttng import Client, LttngError, missing_tool
+from iprof_py.lttng import PID_FILE, Client, LttngError, missing_tool
 from iprof_py.messages import log
 
 _START_LIMIT_S: Final = 10.0
 _STOP_LIMIT_S: Final = 5.0
-_PID_FILE: Final = "lttng-sessiond.pid"
-_RUN_FILES: Final = (_PID_FILE, "agent.port", "client-lttng-sessiond", "lttng-ust-sock-8", "sessiond-health")
-_ROOT_RUN_DIRECTORY: Final = Path("/var/run/lttng")
-# Where root's runs agree on who starts and stops the machine's daemon.
-_ROOT_STATE_DIRECTORY: Final = Path("/run/iprof-py")
+_RUN_FILES: Final = (PID_FILE, "agent.port", "client-lttng-sessiond", "lttng-ust-sock-8", "sessiond-health")
+# The sessions of runs bear the names of their private directories.
+_SESSION: Final = re.compile(rf"<name>({private.PREFIX}[0-9a-f]+)</name>")
 
 
 @contextmanager
@@ -43,50 +44,63 @@ def session_daemon(private_directory: Path) -> Iterator[Client]:
 
 @contextmanager
 def _private_daemon(directory: Path) -> Iterator[Client]:
+    for orphan in private.orphans():
+        _stop(Client(orphan))
+        shutil.rmtree(orphan, ignore_errors=True)
     client = Client(directory)
-    pid_file = directory / ".lttng" / _PID_FILE
     _start(client)
     try:
         yield client
     finally:
-        _stop(pid_file)
+        _stop(client)
 
 
 @contextmanager
 def _shared_daemon() -> Iterator[Client]:
     client = Client(None)
-    pid_file = _ROOT_RUN_DIRECTORY / _PID_FILE
     with _root_lock() as state:
-        if not client.answers():
+        if client.answers():
+            _destroy_orphans(client)
+        else:
             _start(client)
-            state.write_text(f"{_read_pid(pid_file)}\n")
+            state.write_text(f"{client.daemon_pid}\n")
     try:
         yield client
     finally:
         with _root_lock() as state:
-            if _started_by_us(state, pid_file) and not _has_sessions(client):
-                _stop(pid_file)
+            if _started_by_us(state, client) and not _has_sessions(client):
+                _stop(client)
                 state.unlink(missing_ok=True)
+
+
+def _destroy_orphans(client: Client) -> None:
+    """Destroy the sessions of root's runs that were killed."""
+    for name in _SESSION.findall(client.run("--mi", "xml", "list")):
+        if not private.is_alive(private.ROOT_DIRECTORY / name):
+            with suppress(LttngError):
+                client.run("destroy", "--no-wait", name)
+    for orphan in private.orphans():
+        shutil.rmtree(orphan, ignore_errors=True)
 
 
 @contextmanager
 def _root_lock() -> Iterator[Path]:
     """Hold the lock of root's runs; gives the file that names the daemon that one of them started."""
     try:
-        _ROOT_STATE_DIRECTORY.mkdir(mode=0o700, exist_ok=True)
-        lock = os.open(_ROOT_STATE_DIRECTORY / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        private.ROOT_DIRECTORY.mkdir(mode=0o700, exist_ok=True)
+        lock = os.open(private.ROOT_DIRECTORY / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise IprofError(f"cannot use {_ROOT_STATE_DIRECTORY}: {reason(error)}", ExitStatus.SESSION) from None
+        raise IprofError(f"cannot use {private.ROOT_DIRECTORY}: {reason(error)}", ExitStatus.SESSION) from None
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        yield _ROOT_STATE_DIRECTORY / "daemon"
+        yield private.ROOT_DIRECTORY / "daemon"
     finally:
         os.close(lock)
 
 
-def _started_by_us(state: Path, pid_file: Path) -> bool:
+def _started_by_us(state: Path, client: Client) -> bool:
     try:
-        return int(state.read_text()) == _read_pid(pid_file)
+        return int(state.read_text()) == client.daemon_pid
     except (OSError, ValueError):
         return False
 
@@ -146,20 +160,13 @@ def _spawn_daemon(client: Client, output: int) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
-def _read_pid(pid_file: Path) -> int | None:
-    try:
-        return int(pid_file.read_text())
-    except (OSError, ValueError):
-        return None
-
-
-def _stop(pid_file: Path) -> None:
+def _stop(client: Client) -> None:
     """End a daemon whose sessions are on disk, and wait for its end.
 
     It is killed, for on SIGTERM it takes half a second to end and lingers for one more; its consumer daemons end by
     themselves. What it leaves in its run directory would only be in the way of those who look for a living daemon.
     """
-    pid = _read_pid(pid_file)
+    pid = client.daemon_pid
     if pid is None:
         return
     with suppress(OSError):
@@ -171,4 +178,4 @@ def _stop(pid_file: Path) -> None:
             os.close(handle)
     for name in _RUN_FILES:
         with suppress(OSError):
-            (pid_file.parent / name).unlink()
+            (client.run_directory / name).unlink()

@@ -14,6 +14,8 @@ from typing import Final
 from iprof_py.errors import ExitStatus, IprofError
 from iprof_py.messages import log
 
+PID_FILE: Final = "lttng-sessiond.pid"
+
 _TIME_LIMIT_S: Final = 30.0
 _INSTALL: Final = "install LTTng (Debian: apt install lttng-tools liblttng-ust1)"
 # A user who is in the tracing group would be sent to root's daemon; nobody is in this one.
@@ -37,6 +39,19 @@ class Client:
 
     def __init__(self, home: Path | None) -> None:
         self.home = home
+
+    @property
+    def run_directory(self) -> Path:
+        """Where the daemon has its sockets and its pid file."""
+        return Path("/var/run/lttng") if self.home is None else self.home / ".lttng"
+
+    @property
+    def daemon_pid(self) -> int | None:
+        """The daemon's process, as its pid file has it."""
+        try:
+            return int((self.run_directory / PID_FILE).read_text())
+        except (OSError, ValueError):
+            return None
 
     @property
     def variables(self) -> Mapping[str, str]:
@@ -70,14 +85,14 @@ class Client:
     def answers(self) -> bool:
         """Whether the daemon is there."""
         try:
-            self.run("--quiet", "list")
+            self.run("list")
         except LttngError:
             return False
         return True
 
     def stop(self, session: str) -> None:
         """Stop a session; its data may still be pending, unless only the slow command can tell when it is not."""
-        self.run("--quiet", "stop", *([] if _control_library() is None else ["--no-wait"]), session)
+        self.run("stop", *([] if _control_library() is None else ["--no-wait"]), session)
 
     def data_pending(self, session: str) -> bool:
         """Whether events of a stopped session are still on their way to the disk."""

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Final
 
 from iprof_py import VERSION, ctf, launcher, native, python_log, torch_locate, traces
 from iprof_py.backends import BackendRequest
 from iprof_py.daemon import session_daemon
-from iprof_py.errors import ExitStatus, IprofError
 from iprof_py.messages import notice, warn
+from iprof_py.private import is_preloadable, private_directory
 from iprof_py.session import Session, recording_session
 from iprof_py.settings import RunSettings
-
-# LTTng puts sockets below the private directory; the address of one has at most 107 bytes.
-_LONGEST_PRIVATE_PATH: Final = 60
 
 
 @dataclass(frozen=True)
@@ -52,7 +46,7 @@ def _record(settings: RunSettings, backends: Sequence[BackendRequest]) -> Record
     started = datetime.now(timezone.utc).astimezone()
     metadata = traces.RunMetadata(
         version=VERSION,
-        run_id=os.urandom(16).hex(),
+        run_id=os.urandom(8).hex(),
         command=settings.command,
         host=traces.host_name(),
         start=started.isoformat(timespec="milliseconds"),
@@ -82,7 +76,7 @@ def _run_traced(
     from_variable = isinstance(location, torch_locate.Torch) and location.from_variable
     library_directory = location.library_directory if from_variable else None  # type: ignore[union-attr]
     rules = [request.backend.event_rule for request in backends]
-    with _private_directory() as private, session_daemon(private) as client:
+    with private_directory(metadata.run_id) as private, session_daemon(private) as client:
         variables = launcher.hook_variables(
             [_preloadable(hook, private) for hook in hooks],
             metadata.run_id,
@@ -92,8 +86,7 @@ def _run_traced(
         if settings.log_level is not None:
             variables |= python_log.prepare(private, settings.log_level)
         environment = launcher.merge_environment(os.environ, variables)
-        name = f"iprof-py-{metadata.run_id}"
-        with recording_session(client, name, directory, rules, settings.log_level) as session:
+        with recording_session(client, private.name, directory, rules, settings.log_level) as session:
             outcome = launcher.run(settings.command, environment)
     _report_losses(session)
     ended = datetime.now(timezone.utc).astimezone().isoformat(timespec="milliseconds")
@@ -122,36 +115,9 @@ def _trace_directory(output: Path | None, start: datetime) -> Iterator[Path]:
         raise
 
 
-@contextmanager
-def _private_directory() -> Iterator[Path]:
-    """A directory of this run alone, deleted afterwards."""
-    for base in (tempfile.gettempdir(), "/tmp", os.environ.get("XDG_RUNTIME_DIR", ""), "/dev/shm"):  # noqa: S108
-        if not base or len(base) > _LONGEST_PRIVATE_PATH or not _is_preloadable(base):
-            continue
-        try:
-            directory = Path(tempfile.mkdtemp(prefix="iprof-py-", dir=base))
-        except OSError:
-            continue
-        break
-    else:
-        raise IprofError(
-            "there is no directory for temporary files: set TMPDIR to a short path that can be written",
-            ExitStatus.SESSION,
-        )
-    try:
-        yield directory
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)
-
-
-def _is_preloadable(path: str) -> bool:
-    """Whether LD_PRELOAD can hold a path: blanks and colons separate its entries."""
-    return not any(letter.isspace() or letter == ":" for letter in path)
-
-
 def _preloadable(hook: Path, private: Path) -> Path:
     """A path of the hook that LD_PRELOAD can hold."""
-    if _is_preloadable(str(hook)):
+    if is_preloadable(str(hook)):
         return hook
     link = private / hook.name
     link.symlink_to(hook)

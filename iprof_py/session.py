@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -14,8 +15,12 @@ from iprof_py import python_log
 from iprof_py.errors import IprofError
 from iprof_py.lttng import Client
 from iprof_py.messages import log, warn
+from iprof_py.watch import watching
 
 _CHANNEL: Final = "blocking-channel"
+# How long a program waits for room in full buffers before it drops an event: longer than a disk is busy, and an end to
+# the waiting when the consumer daemon dies.
+_BLOCKING_LIMIT_US: Final = 10_000_000
 _PENDING_LIMIT_S: Final = 60.0
 # Without a timer the trace's own description reaches the disk when the program ends, and mostly costs the end of the
 # session 0.2 s of waiting for it; with one, a trace is readable from early on, whatever dies.
@@ -29,6 +34,7 @@ class Session:
     name: str
     discarded_events: int = 0
     lost_packets: int = 0
+    broken: bool = False  # a daemon died: recording ended early
 
 
 @contextmanager
@@ -39,15 +45,16 @@ def recording_session(
 
     With ``log_level``, a level of `python_log.LEVELS`, Python's log records too.
 
-    The channel blocks the program while its buffers are full, so that no event is dropped. The session is destroyed
+    The channel makes the program wait while its buffers are full, so that no event is dropped. The session is destroyed
     whatever happens in the block. Raises IprofError (SESSION) when it cannot be made.
     """
-    client.run("--quiet", "create", name, f"--output={output}")
+    client.run("create", name, f"--output={output}")
     session = Session(name)
     try:
         _start(client, name, event_rules, log_level)
         try:
-            yield session
+            with watching(client.daemon_pid, partial(_give_up, client, session)):
+                yield session
         finally:
             _stop(client, session)
     finally:
@@ -58,19 +65,29 @@ def _start(client: Client, name: str, event_rules: Sequence[str], log_level: str
     target = ("--userspace", f"--session={name}")
     channel = f"--channel={_CHANNEL}"
     contexts = ("--type=vpid", "--type=vtid")
-    client.run("--quiet", "enable-channel", *target, f"--switch-timer={_METADATA_PERIOD_US}", "metadata")
-    client.run("--quiet", "enable-channel", *target, "--blocking-timeout=inf", _CHANNEL)
-    client.run("--quiet", "add-context", *target, channel, *contexts)
+    client.run("enable-channel", *target, f"--switch-timer={_METADATA_PERIOD_US}", "metadata")
+    client.run("enable-channel", *target, f"--blocking-timeout={_BLOCKING_LIMIT_US}", _CHANNEL)
+    client.run("add-context", *target, channel, *contexts)
     for rule in event_rules:
-        client.run("--quiet", "enable-event", *target, channel, rule)
+        client.run("enable-event", *target, channel, rule)
     if log_level is not None:
-        client.run("--quiet", "enable-event", "--python", f"--session={name}", "--all", f"--loglevel={log_level}")
-        client.run("--quiet", "add-context", *target, f"--channel={python_log.CHANNEL}", *contexts)
-    client.run("--quiet", "start", name)
+        client.run("enable-event", "--python", f"--session={name}", "--all", f"--loglevel={log_level}")
+        client.run("add-context", *target, f"--channel={python_log.CHANNEL}", *contexts)
+    client.run("start", name)
+
+
+def _give_up(client: Client, session: Session, daemon: str) -> None:
+    """Tell the program's processes to stop recording, so that they do not wait for a dead daemon."""
+    session.broken = True
+    warn(f"LTTng's {daemon} died: what the program does from now on is not recorded")
+    with suppress(IprofError):
+        client.stop(session.name)
 
 
 def _stop(client: Client, session: Session) -> None:
     """Stop recording; a failure is a warning, for the program's result must not be lost."""
+    if session.broken:
+        return
     try:
         client.stop(session.name)
         _wait_for_data(client, session.name)
@@ -83,7 +100,7 @@ def _stop(client: Client, session: Session) -> None:
 
 def _destroy(client: Client, name: str) -> None:
     try:
-        client.run("--quiet", "destroy", "--no-wait", name)
+        client.run("destroy", "--no-wait", name)
     except IprofError as error:
         log.info("the session was gone already: %s", error)
 
