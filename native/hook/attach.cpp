@@ -13,6 +13,7 @@ Torch torch;
 
 namespace {
 
+std::atomic<bool> environment_read{false};
 std::atomic<bool> attached{false};
 std::atomic<unsigned long long> libraries_seen{0};
 
@@ -42,6 +43,8 @@ bool lookup(void* library, const char* symbol, Function* function) {
 }  // namespace
 
 void attach_if_loaded() noexcept {
+    // A library's constructor may call dlopen before ours has run.
+    if (!environment_read.exchange(true, std::memory_order_acq_rel)) read_environment();
     if (attached.load(std::memory_order_acquire)) return;
     Search search;
     dl_iterate_phdr(find_libtorch, &search);
@@ -69,10 +72,7 @@ void attach_if_loaded() noexcept {
 
 namespace {
 
-[[gnu::constructor]] void initialize() {
-    read_environment();
-    attach_if_loaded();
-}
+[[gnu::constructor]] void initialize() { attach_if_loaded(); }
 
 }  // namespace
 
