@@ -1,4 +1,5 @@
-// Opens a neighbour by its bare name, by $ORIGIN and itself by a null name; exits with what the neighbour answers.
+// Opens a neighbour by its bare name, by $ORIGIN and itself by a null name; exits with what the neighbour
+// answers.
 #include <dlfcn.h>
 #include <stdio.h>
 

@@ -1,2 +1,4 @@
 // A library that only its caller's RUNPATH finds.
-int answer(void) { return 42; }
+int answer(void) {
+    return 42;
+}
