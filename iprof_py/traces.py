@@ -92,11 +92,11 @@ def create(output: Path | None, start: datetime) -> Path:
 
 
 def _create_named(path: Path) -> Path:
+    if os.path.lexists(path):
+        raise IprofError(f"--trace-output {path} exists already: name a new one", ExitStatus.USAGE)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.mkdir(mode=0o700)
-    except FileExistsError:
-        raise IprofError(f"--trace-output {path} exists already: name a new one", ExitStatus.USAGE) from None
     except OSError as error:
         raise _cannot_create(path, error) from None
     return path

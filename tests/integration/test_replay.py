@@ -106,8 +106,7 @@ def test_comparing_finds_what_became_slower(recorded: Run, torch_program: Path) 
     (trace,) = recorded.traces
     other = recorded.home / "other"
     run_in(recorded.home, "--no-analysis", "--trace-output", other, "--", torch_program, "100000", "0")
-    command = ["--threshold", "50", "--format", "csv", "--analysis", "compare", trace, other]
-    run = run_in(recorded.home, *command)
+    run = run_in(recorded.home, "--threshold", "50", "--format", "csv", "--analysis", "compare", trace, other)
     assert run.status == 1
     assert "over the threshold of 50 %" in run.messages[-1]
     assert run.stdout.splitlines()[1].startswith("aten::add.Tensor,20000,100000,")
