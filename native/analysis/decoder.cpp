@@ -26,15 +26,13 @@ const bt_field* member(const bt_field* structure, uint64_t index) {
 
 // The index of a member of a structure that has the wanted type, or nothing.
 std::optional<uint64_t> find_member(const bt_field* structure, const char* name, bt_field_class_type type) {
-    if (!structure || bt_field_get_class_type(structure) != BT_FIELD_CLASS_TYPE_STRUCTURE)
-        return std::nullopt;
+    if (!structure || bt_field_get_class_type(structure) != BT_FIELD_CLASS_TYPE_STRUCTURE) return std::nullopt;
     const bt_field_class* structure_class = bt_field_borrow_class_const(structure);
     const uint64_t count = bt_field_class_structure_get_member_count(structure_class);
     for (uint64_t i = 0; i < count; ++i) {
         const auto* candidate = bt_field_class_structure_borrow_member_by_index_const(structure_class, i);
         if (strcmp(bt_field_class_structure_member_get_name(candidate), name) != 0) continue;
-        const bt_field_class* member_class =
-            bt_field_class_structure_member_borrow_field_class_const(candidate);
+        const bt_field_class* member_class = bt_field_class_structure_member_borrow_field_class_const(candidate);
         if (bt_field_class_type_is(bt_field_class_get_type(member_class), type)) return i;
     }
     return std::nullopt;
@@ -69,8 +67,7 @@ std::string_view host_of(const bt_event* event) {
 }
 
 OperatorKind operator_kind(int64_t scope) {
-    return scope == static_cast<int64_t>(OperatorKind::kBackward) ? OperatorKind::kBackward
-                                                                  : OperatorKind::kFunction;
+    return scope == static_cast<int64_t>(OperatorKind::kBackward) ? OperatorKind::kBackward : OperatorKind::kFunction;
 }
 
 }  // namespace
@@ -145,8 +142,7 @@ Event Decoder::decode(const bt_message* message) {
     decoded.name = string_of(member(payload, layout.name));
     if (layout.overload_name) decoded.overload_name = string_of(member(payload, *layout.overload_name));
     if (layout.scope) decoded.operator_kind = operator_kind(integer_of(member(payload, *layout.scope)));
-    if (layout.scope_id)
-        decoded.scope_id = static_cast<uint64_t>(integer_of(member(payload, *layout.scope_id)));
+    if (layout.scope_id) decoded.scope_id = static_cast<uint64_t>(integer_of(member(payload, *layout.scope_id)));
     return decoded;
 }
 

@@ -52,8 +52,7 @@ const char* kind_name(OperatorKind kind) {
     }
 }
 
-bool OperatorTable::is(uint32_t id, std::string_view name, std::string_view overload_name,
-                       OperatorKind kind) const {
+bool OperatorTable::is(uint32_t id, std::string_view name, std::string_view overload_name, OperatorKind kind) const {
     const Operator& candidate = operators_[id];
     return candidate.kind == kind && candidate.name == name && candidate.overload_name == overload_name;
 }

@@ -116,9 +116,7 @@ private:
         uint32_t host;
         int64_t pid;
         int64_t tid;
-        bool operator==(const Key& other) const {
-            return tid == other.tid && pid == other.pid && host == other.host;
-        }
+        bool operator==(const Key& other) const { return tid == other.tid && pid == other.pid && host == other.host; }
     };
     struct Hash {
         size_t operator()(const Key& key) const {

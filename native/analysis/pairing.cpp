@@ -22,8 +22,7 @@ void Pairing::operator_entry(const Event& event) {
 
 // The phase of what is called next on a thread: backward within a backward operator, else that of the scope.
 Phase Pairing::phase_around(const ThreadState& state) {
-    if (!state.operators.empty() && state.operators.back().context.phase == Phase::kBackward)
-        return Phase::kBackward;
+    if (!state.operators.empty() && state.operators.back().context.phase == Phase::kBackward) return Phase::kBackward;
     return state.scopes.empty() ? Phase::kForward : state.scopes.back().phase;
 }
 
@@ -36,8 +35,8 @@ CallContext Pairing::context_of(const ThreadState& state, uint32_t operator_id) 
 void Pairing::operator_exit(const Event& event) {
     ThreadState& state = state_of(*event.thread);
     std::vector<OpenOperator>& stack = state.operators;
-    const bool ends_innermost = !stack.empty() && operators_.is(stack.back().operator_id, event.name,
-                                                                event.overload_name, event.operator_kind);
+    const bool ends_innermost =
+        !stack.empty() && operators_.is(stack.back().operator_id, event.name, event.overload_name, event.operator_kind);
     if (!ends_innermost) {
         const uint32_t id = operators_.intern(event.name, event.overload_name, event.operator_kind);
         if (id >= state.open_calls.size() || state.open_calls[id] == 0) {

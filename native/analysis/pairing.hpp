@@ -60,8 +60,7 @@ public:
 // and on any thread.
 class Pairing {
 public:
-    Pairing(OperatorTable& operators, IntervalListener& listener)
-        : operators_(operators), listener_(listener) {}
+    Pairing(OperatorTable& operators, IntervalListener& listener) : operators_(operators), listener_(listener) {}
 
     // The next event, in time order. After a process event what was open in that process stays unpaired: its
     // program was replaced (exec), or its pid is used again.

@@ -21,8 +21,7 @@ public:
 
     int64_t integer(const char* name) const {
         const bt_value* value = entry(name);
-        if (!bt_value_is_signed_integer(value))
-            throw std::invalid_argument(std::string(name) + " is not an integer");
+        if (!bt_value_is_signed_integer(value)) throw std::invalid_argument(std::string(name) + " is not an integer");
         return bt_value_integer_signed_get(value);
     }
 

@@ -18,8 +18,7 @@ void report(bt_self_component_sink* component, const char* what) {
 }
 
 Sink* sink_of(bt_self_component_sink* component) {
-    return static_cast<Sink*>(
-        bt_self_component_get_data(bt_self_component_sink_as_self_component(component)));
+    return static_cast<Sink*>(bt_self_component_get_data(bt_self_component_sink_as_self_component(component)));
 }
 
 // Runs a step of a component; an exception becomes the error status, its text a cause of babeltrace's error.
@@ -36,8 +35,7 @@ Status guarded(bt_self_component_sink* component, Status error, Step&& step) noe
 }
 
 std::unique_ptr<iprof::Analysis> make_tally(const iprof::Parameters& parameters) {
-    return std::make_unique<iprof::Tally>(iprof::grouping(parameters.string("by")),
-                                          parameters.boolean("histograms"));
+    return std::make_unique<iprof::Tally>(iprof::grouping(parameters.string("by")), parameters.boolean("histograms"));
 }
 
 std::unique_ptr<iprof::Analysis> make_tree(const iprof::Parameters&) {
@@ -48,8 +46,8 @@ using MakeAnalysis = std::unique_ptr<iprof::Analysis> (*)(const iprof::Parameter
 
 template <MakeAnalysis make>
 bt_component_class_initialize_method_status initialize(bt_self_component_sink* component,
-                                                       bt_self_component_sink_configuration*,
-                                                       const bt_value* map, void*) {
+                                                       bt_self_component_sink_configuration*, const bt_value* map,
+                                                       void*) {
     return guarded(component, BT_COMPONENT_CLASS_INITIALIZE_METHOD_STATUS_ERROR, [&] {
         const iprof::Parameters parameters(map);
         auto sink = std::make_unique<Sink>(parameters, make(parameters));

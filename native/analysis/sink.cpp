@@ -62,8 +62,7 @@ bt_component_class_sink_consume_method_status Sink::consume() {
         bt_message_array_const messages = nullptr;
         uint64_t count = 0;
         const auto status = bt_message_iterator_next(iterator_, &messages, &count);
-        if (status == BT_MESSAGE_ITERATOR_NEXT_STATUS_AGAIN)
-            return BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_AGAIN;
+        if (status == BT_MESSAGE_ITERATOR_NEXT_STATUS_AGAIN) return BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_AGAIN;
         if (status != BT_MESSAGE_ITERATOR_NEXT_STATUS_OK) {
             write_document();  // also after an error upstream: what was read until then counts
             return static_cast<bt_component_class_sink_consume_method_status>(status);
@@ -86,16 +85,14 @@ void Sink::handle(const bt_message* message) {
             count_packet();
             break;
         case BT_MESSAGE_TYPE_DISCARDED_EVENTS:
-            if (bt_message_discarded_events_get_count(message, &count) ==
-                BT_PROPERTY_AVAILABILITY_AVAILABLE) {
+            if (bt_message_discarded_events_get_count(message, &count) == BT_PROPERTY_AVAILABILITY_AVAILABLE) {
                 discarded_events_ += count;
             } else {
                 discarded_uncounted_ = true;
             }
             break;
         case BT_MESSAGE_TYPE_DISCARDED_PACKETS:
-            if (bt_message_discarded_packets_get_count(message, &count) ==
-                BT_PROPERTY_AVAILABILITY_AVAILABLE) {
+            if (bt_message_discarded_packets_get_count(message, &count) == BT_PROPERTY_AVAILABILITY_AVAILABLE) {
                 discarded_packets_ += count;
             } else {
                 discarded_uncounted_ = true;
@@ -149,10 +146,8 @@ void Sink::write_document() {
     nlohmann::json& threads = document["threads"] = nlohmann::json::array();
     for (const Thread& thread : registry_.threads()) {
         if (!thread.process->recorded) continue;
-        threads.push_back({{"host", thread.process->host},
-                           {"pid", thread.process->pid},
-                           {"tid", thread.tid},
-                           {"name", thread.name}});
+        threads.push_back(
+            {{"host", thread.process->host}, {"pid", thread.process->pid}, {"tid", thread.tid}, {"name", thread.name}});
     }
     write_all(document_fd_, document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }

@@ -36,8 +36,7 @@ struct CallStatistics {
         self_ns += own_ns;
         min_ns = std::min(min_ns, duration_ns);
         max_ns = std::max(max_ns, duration_ns);
-        squares_ns2 +=
-            static_cast<unsigned __int128>(duration_ns) * static_cast<unsigned __int128>(duration_ns);
+        squares_ns2 += static_cast<unsigned __int128>(duration_ns) * static_cast<unsigned __int128>(duration_ns);
         if (with_histogram) histogram.add(duration_ns);
     }
     void add_error() {

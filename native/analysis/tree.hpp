@@ -26,7 +26,7 @@ private:
     struct ThreadTree {
         std::vector<Node> nodes{{kRoot, 0, 0, 0}};
         std::unordered_map<uint64_t, uint32_t> children;  // by parent and operator id
-        std::vector<uint32_t> open;  // nodes of the open calls and scopes, innermost last
+        std::vector<uint32_t> open;                       // nodes of the open calls and scopes, innermost last
     };
 
     void on_operator_begin(const Thread& thread, uint32_t operator_id, int64_t begin_ns) override;

@@ -72,7 +72,9 @@ void attach_if_loaded() noexcept {
 
 namespace {
 
-[[gnu::constructor]] void initialize() { attach_if_loaded(); }
+[[gnu::constructor]] void initialize() {
+    attach_if_loaded();
+}
 
 }  // namespace
 

@@ -38,10 +38,9 @@ void announce_process(unsigned current) {
     while (process_announced.load(std::memory_order_acquire) != current) {
         if (process_announcing.exchange(true, std::memory_order_acquire)) continue;
         if (process_announced.load(std::memory_order_relaxed) != current) {
-            lttng_ust_tracepoint(lttng_ust_pytorch, process, environment.run_id, getppid(),
-                                 environment.executable, environment.command, environment.rank,
-                                 environment.local_rank, environment.world_size, torch.path,
-                                 torch.overload_name != nullptr);
+            lttng_ust_tracepoint(lttng_ust_pytorch, process, environment.run_id, getppid(), environment.executable,
+                                 environment.command, environment.rank, environment.local_rank, environment.world_size,
+                                 torch.path, torch.overload_name != nullptr);
             process_announced.store(current, std::memory_order_release);
         }
         process_announcing.store(false, std::memory_order_release);
@@ -121,8 +120,7 @@ UserScopeContext* make_context() {
         if (pool_used[index].load(std::memory_order_relaxed)) continue;
         if (pool_used[index].exchange(true, std::memory_order_acquire)) continue;
         pool_hint.store(index + 1, std::memory_order_relaxed);
-        return new (pool[index].bytes)
-            UserScopeContext(next_scope_id.fetch_add(1, std::memory_order_relaxed));
+        return new (pool[index].bytes) UserScopeContext(next_scope_id.fetch_add(1, std::memory_order_relaxed));
     }
     return nullptr;
 }
@@ -156,8 +154,7 @@ void register_pair(Scope scope, torch_abi::StartCallback start, torch_abi::EndCa
 void register_callbacks() noexcept {
     renew_generation();  // a process that was announced before tells of its libtorch now
     pthread_atfork(nullptr, nullptr, renew_generation);
-    register_pair(torch_abi::kFunction, operator_start<torch_abi::kFunction>,
-                  operator_end<torch_abi::kFunction>);
+    register_pair(torch_abi::kFunction, operator_start<torch_abi::kFunction>, operator_end<torch_abi::kFunction>);
     register_pair(torch_abi::kBackwardFunction, operator_start<torch_abi::kBackwardFunction>,
                   operator_end<torch_abi::kBackwardFunction>);
     register_pair(torch_abi::kUserScope, user_scope_start, user_scope_end);

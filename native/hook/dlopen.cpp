@@ -32,8 +32,7 @@ bool has_search_path(const link_map* object) {
 bool caller_has_search_path(const void* return_address) {
     Dl_info info;
     link_map* object = nullptr;
-    const bool known =
-        dladdr1(return_address, &info, reinterpret_cast<void**>(&object), RTLD_DL_LINKMAP) != 0;
+    const bool known = dladdr1(return_address, &info, reinterpret_cast<void**>(&object), RTLD_DL_LINKMAP) != 0;
     return !known || !object || has_search_path(object);
 }
 

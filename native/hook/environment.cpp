@@ -58,8 +58,7 @@ void read_environment() noexcept {
     const char* debug_variable = getenv("IPROF_HOOK_DEBUG");
     environment.debug = debug_variable && strcmp(debug_variable, "1") == 0;
     copy_variable(environment.run_id, sizeof environment.run_id, "IPROF_RUN_ID");
-    environment.rank =
-        first_number({"RANK", "PALS_RANKID", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"});
+    environment.rank = first_number({"RANK", "PALS_RANKID", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"});
     environment.local_rank = first_number({"LOCAL_RANK", "PALS_LOCAL_RANKID", "PMI_LOCAL_RANK",
                                            "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"});
     environment.world_size = first_number({"WORLD_SIZE", "PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS"});

@@ -14,12 +14,10 @@ public:
 
     explicit Script(Feed feed) : feed_(std::move(feed)) {}
 
-    void entry(std::string_view name, int64_t at_ns, int64_t tid = 1,
-               OperatorKind kind = OperatorKind::kFunction) {
+    void entry(std::string_view name, int64_t at_ns, int64_t tid = 1, OperatorKind kind = OperatorKind::kFunction) {
         op(EventKind::kOperatorEntry, name, at_ns, tid, kind);
     }
-    void exit(std::string_view name, int64_t at_ns, int64_t tid = 1,
-              OperatorKind kind = OperatorKind::kFunction) {
+    void exit(std::string_view name, int64_t at_ns, int64_t tid = 1, OperatorKind kind = OperatorKind::kFunction) {
         op(EventKind::kOperatorExit, name, at_ns, tid, kind);
     }
     void scope_entry(std::string_view name, uint64_t id, int64_t at_ns, int64_t tid = 1) {

@@ -18,10 +18,8 @@ TEST_CASE("an operator keeps its id, and name, overload and kind tell operators 
 TEST_CASE("ids survive growth") {
     OperatorTable table;
     constexpr uint32_t kCount = 10000;
-    for (uint32_t i = 0; i < kCount; ++i)
-        REQUIRE(table.intern(std::to_string(i), "", OperatorKind::kFunction) == i);
-    for (uint32_t i = 0; i < kCount; ++i)
-        REQUIRE(table.intern(std::to_string(i), "", OperatorKind::kFunction) == i);
+    for (uint32_t i = 0; i < kCount; ++i) REQUIRE(table.intern(std::to_string(i), "", OperatorKind::kFunction) == i);
+    for (uint32_t i = 0; i < kCount; ++i) REQUIRE(table.intern(std::to_string(i), "", OperatorKind::kFunction) == i);
 }
 
 TEST_CASE("threads are told apart by host, process and thread") {
@@ -52,13 +50,10 @@ TEST_CASE("only processes with the run's id are recorded") {
 
 TEST_CASE("phases are known by PyTorch's own names") {
     OperatorTable table;
-    const auto phase = [&](const char* name, OperatorKind kind) {
-        return table[table.intern(name, "", kind)].phase;
-    };
+    const auto phase = [&](const char* name, OperatorKind kind) { return table[table.intern(name, "", kind)].phase; };
     CHECK(phase("aten::mm", OperatorKind::kFunction) == Phase::kForward);
     CHECK(phase("MmBackward0", OperatorKind::kBackward) == Phase::kBackward);
-    CHECK(phase("autograd::engine::evaluate_function: MmBackward0", OperatorKind::kFunction) ==
-          Phase::kBackward);
+    CHECK(phase("autograd::engine::evaluate_function: MmBackward0", OperatorKind::kFunction) == Phase::kBackward);
     CHECK(phase("Optimizer.step#SGD.step", OperatorKind::kScope) == Phase::kOther);
     CHECK(phase("my step", OperatorKind::kScope) == Phase::kForward);
 }

@@ -35,9 +35,7 @@ public:
         scope_threads.push_back(thread.tid);
     }
     void on_unpaired_exit(const Thread&, uint32_t id, int64_t) override { exits.push_back(table[id].name); }
-    void on_unpaired_entry(const Thread&, uint32_t id, int64_t) override {
-        entries.push_back(table[id].name);
-    }
+    void on_unpaired_entry(const Thread&, uint32_t id, int64_t) override { entries.push_back(table[id].name); }
 
     OperatorTable table;
     Pairing pairing{table, *this};
