@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import click
 
 from iprof_py import VERSION, analyses, backends, messages, python_log
-from iprof_py.analyses import columns
+from iprof_py.analyses import columns, timeline
 from iprof_py.errors import ExitStatus, IprofError
 from iprof_py.launcher import InterruptedEarlyError
 from iprof_py.messages import log, warn
@@ -108,6 +108,16 @@ def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     help=_ANALYSIS_HELP,
 )
 @click.option("--no-analysis", is_flag=True, help="Keep the trace and print nothing.")
+@click.option("-t", "--trace", is_flag=True, help="The trace, a line an event: --analysis trace.")
+@click.option(
+    "-l",
+    "--timeline",
+    is_flag=False,
+    flag_value=timeline.DEFAULT_OUTPUT,
+    metavar="[PATH]",
+    help=f"A timeline in PATH: Perfetto's ({timeline.ENDINGS[0]}), or Chrome's ({', '.join(timeline.ENDINGS[2:])})."
+    f"  [PATH: {timeline.DEFAULT_OUTPUT}]",
+)
 @click.option(
     "-b",
     "--backends",
@@ -220,7 +230,15 @@ def _settings(options: dict[str, Any]) -> Settings | None:
 
 
 def _chosen_analysis(options: dict[str, Any]) -> analyses.Analysis:
-    name = options["analysis"] or analyses.DEFAULT
+    """The analysis that was named, or stands for an option of its own: -t, -l."""
+    if options["timeline"] is not None and options["analysis_output"] is None:
+        options["analysis_output"] = Path(options["timeline"])
+    chosen = [options["analysis"], "trace" if options["trace"] else None, "timeline" if options["timeline"] else None]
+    named = [name for name in chosen if name is not None]
+    if len(named) > 1:
+        raise click.UsageError(f"one analysis at a time, not {' and '.join(named)}")
+    options["analysis"] = name = named[0] if named else None
+    name = name or analyses.DEFAULT
     if name not in analyses.ANALYSES:
         raise click.UsageError(f"unknown analysis {name!r} (known: {', '.join(analyses.ANALYSES)})")
     return analyses.ANALYSES[name]
@@ -265,6 +283,8 @@ def _source(options: dict[str, Any]) -> RunSettings | ReplaySettings | None:
 def _analysis(
     options: dict[str, Any], analysis: analyses.Analysis, output: Path | None, base: Path | None
 ) -> AnalysisSettings:
+    if output is None and analysis.default_output is not None:
+        output = Path(analysis.default_output)
     if analysis.endings and output is not None and not output.name.endswith(analysis.endings):
         raise click.UsageError(f"the output of {analysis.name} must end in {' or '.join(analysis.endings)}: {output}")
     return AnalysisSettings(

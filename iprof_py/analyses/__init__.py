@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TextIO
 
-from iprof_py.analyses import compare, tally, tree
+from iprof_py.analyses import compare, tally, timeline, trace, tree
 from iprof_py.errors import ExitStatus, IprofError, reason
 from iprof_py.settings import AnalysisSettings
 from iprof_py.traces import Trace
@@ -42,6 +42,7 @@ class Analysis:
     options: frozenset[str]  # settings of its own that the command line may set
     words: Words = Words.COMMAND
     endings: tuple[str, ...] = ()  # of the names of the files that it writes; none: any
+    default_output: str | None = None  # None: stdout
 
 
 _TALLY_OPTIONS = frozenset({"json", "format", "extended", "max_name_size", "sort", "top", "filter", "columns", "by"})
@@ -63,15 +64,25 @@ ANALYSES: Final = {
             Words.OUTPUT_AND_COMMAND,
             tree.FLAME_ENDINGS,
         ),
+        Analysis("trace", "every event as a line", trace.run, frozenset()),
+        Analysis(
+            "timeline",
+            "every call on a timeline",
+            timeline.run,
+            frozenset(),
+            Words.COMMAND,
+            timeline.ENDINGS,
+            timeline.DEFAULT_OUTPUT,
+        ),
         Analysis("compare", "two traces side by side", compare.run, _COMPARE_OPTIONS, Words.TRACES),
     )
 }
 
 
-def analyse(trace: Trace, settings: AnalysisSettings) -> int:
+def analyse(source: Trace, settings: AnalysisSettings) -> int:
     """Run the chosen analysis; its exit status. Raises IprofError, OUTPUT when its result cannot be written."""
     with _output(settings.output) as stream:
-        return ANALYSES[settings.name].run(trace, settings, stream)
+        return ANALYSES[settings.name].run(source, settings, stream)
 
 
 @contextmanager

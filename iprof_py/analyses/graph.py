@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TextIO
 
 from iprof_py import ctf, native
 from iprof_py.analyses.progress import Progress, progress
@@ -46,6 +46,19 @@ def run(sink: str, trace: Trace, parameters: Mapping[str, Any]) -> dict[str, Any
     result: dict[str, Any] = json.loads(text)
     _report_losses(result)
     return result
+
+
+def run_into(sink: str, trace: Trace, parameters: Mapping[str, Any], output: TextIO) -> dict[str, Any]:
+    """Run a sink that writes its result into the file behind ``output`` itself; the document that it makes.
+
+    Raises OSError when the sink could not write.
+    """
+    output.flush()
+    document = run(sink, trace, {**parameters, "output-fd": output.fileno()})
+    error: int = document["output_error"]
+    if error:
+        raise OSError(error, os.strerror(error))
+    return document
 
 
 def _import_bt2() -> ModuleType:

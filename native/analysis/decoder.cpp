@@ -48,6 +48,7 @@ std::optional<uint64_t> find_integer(const bt_field* structure, const char* name
 
 EventKind kind_of(const char* event_name) {
     if (!event_name) return EventKind::kUnknown;
+    if (strcmp(event_name, "lttng_python:event") == 0) return EventKind::kLog;
     constexpr const char* kProvider = "lttng_ust_pytorch:";
     if (strncmp(event_name, kProvider, strlen(kProvider)) != 0) return EventKind::kUnknown;
     const std::string_view name = event_name + strlen(kProvider);
@@ -58,6 +59,12 @@ EventKind kind_of(const char* event_name) {
     if (name == "process") return EventKind::kProcess;
     if (name == "thread") return EventKind::kThread;
     return EventKind::kUnknown;
+}
+
+// The field of an event that it cannot do without.
+const char* name_field(EventKind kind) {
+    if (kind == EventKind::kProcess) return "run_id";
+    return kind == EventKind::kLog ? "msg" : "name";
 }
 
 std::string_view host_of(const bt_event* event) {
@@ -78,7 +85,7 @@ Decoder::Layout Decoder::read_layout(const bt_event* event) {
     const bt_field* payload = bt_event_borrow_payload_field_const(event);
     const auto pid = find_integer(context, "vpid");
     const auto tid = find_integer(context, "vtid");
-    const auto name = find_string(payload, kind == EventKind::kProcess ? "run_id" : "name");
+    const auto name = find_string(payload, name_field(kind));
     if (kind == EventKind::kUnknown || !pid || !tid || !name) return {};
     Layout layout;
     layout.kind = kind;
@@ -86,9 +93,10 @@ Decoder::Layout Decoder::read_layout(const bt_event* event) {
     layout.pid = *pid;
     layout.tid = *tid;
     layout.name = *name;
-    layout.overload_name = find_string(payload, "overload_name");
+    layout.overload_name = find_string(payload, kind == EventKind::kLog ? "logger_name" : "overload_name");
     layout.scope = find_integer(payload, "scope");
     layout.scope_id = find_integer(payload, "id");
+    layout.log_level = find_integer(payload, "int_loglevel");
     return layout;
 }
 
@@ -143,6 +151,7 @@ Event Decoder::decode(const bt_message* message) {
     if (layout.overload_name) decoded.overload_name = string_of(member(payload, *layout.overload_name));
     if (layout.scope) decoded.operator_kind = operator_kind(integer_of(member(payload, *layout.scope)));
     if (layout.scope_id) decoded.scope_id = static_cast<uint64_t>(integer_of(member(payload, *layout.scope_id)));
+    if (layout.log_level) decoded.log_level = integer_of(member(payload, *layout.log_level));
     return decoded;
 }
 

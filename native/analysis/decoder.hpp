@@ -1,4 +1,4 @@
-// Reads the events of lttng_ust_pytorch out of babeltrace's messages.
+// Reads the events of lttng_ust_pytorch and lttng_python out of babeltrace's messages.
 #pragma once
 
 #include <babeltrace2/babeltrace.h>
@@ -31,6 +31,7 @@ private:
         std::optional<uint64_t> overload_name;
         std::optional<uint64_t> scope;
         std::optional<uint64_t> scope_id;
+        std::optional<uint64_t> log_level;
     };
 
     const Layout& layout_of(const bt_event* event);

@@ -84,6 +84,7 @@ enum class EventKind : uint8_t {
     kScopeExit,
     kProcess,
     kThread,
+    kLog,
 };
 
 // One event. The views last until the next event is decoded.
@@ -91,8 +92,9 @@ struct Event {
     EventKind kind = EventKind::kUnknown;
     int64_t timestamp_ns = 0;  // since the epoch
     Thread* thread = nullptr;
-    std::string_view name;
-    std::string_view overload_name;
+    std::string_view name;           // of a log record: its message
+    std::string_view overload_name;  // of a log record: its logger
+    int64_t log_level = 0;
     OperatorKind operator_kind = OperatorKind::kFunction;
     uint64_t scope_id = 0;
     const ProcessInfo* process_info = nullptr;

@@ -20,6 +20,11 @@ void Pairing::operator_entry(const Event& event) {
     listener_.on_operator_begin(*event.thread, id, event.timestamp_ns);
 }
 
+// When the innermost open call of a thread began: its identity, as long as it is open.
+int64_t Pairing::innermost_begin_ns(const ThreadState& state) {
+    return state.operators.empty() ? INT64_MIN : state.operators.back().begin_ns;
+}
+
 // The phase of what is called next on a thread: backward within a backward operator, else that of the scope.
 Phase Pairing::phase_around(const ThreadState& state) {
     if (!state.operators.empty() && state.operators.back().context.phase == Phase::kBackward) return Phase::kBackward;
@@ -83,7 +88,8 @@ void Pairing::scope_entry(const Event& event) {
     const uint32_t id = operators_.intern(event.name, {}, OperatorKind::kScope);
     const Phase begun = operators_[id].phase;
     const Phase phase = begun == Phase::kForward ? phase_around(state) : begun;
-    state.scopes.push_back({id, event.scope_id, event.timestamp_ns, 0, state.operators.size(), phase, false});
+    state.scopes.push_back(
+        {id, event.scope_id, event.timestamp_ns, 0, state.operators.size(), innermost_begin_ns(state), phase, false});
     listener_.on_scope_begin(*event.thread, id, event.timestamp_ns);
     if (event.scope_id == 0) return;
     const uint32_t process = event.thread->process->index;
@@ -123,9 +129,11 @@ void Pairing::scope_exit(const Event& event) {
 void Pairing::close_scope(ThreadState& state, OpenScope& scope, int64_t end_ns, bool other_thread) {
     std::vector<OpenScope>& scopes = state.scopes;
     const bool innermost = &scope == &scopes.back();
+    const bool same_calls =
+        scope.operator_depth == state.operators.size() && scope.outer_begin_ns == innermost_begin_ns(state);
     const int64_t duration_ns = end_ns - scope.begin_ns;
     const ScopeInterval interval{scope.operator_id, scope.begin_ns, end_ns, duration_ns - scope.child_ns,
-                                 other_thread || !innermost};
+                                 innermost && !other_thread && same_calls};
     scope.closed = true;
     if (innermost && scopes.size() > 1 && !other_thread) {
         OpenScope& outer = scopes[scopes.size() - 2];

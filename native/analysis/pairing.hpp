@@ -35,8 +35,8 @@ struct ScopeInterval {
     uint32_t operator_id;  // of kind kScope
     int64_t begin_ns;
     int64_t end_ns;
-    int64_t self_ns;       // duration less that of the operators and scopes directly inside
-    bool ended_elsewhere;  // on another thread than it began on, or out of order
+    int64_t self_ns;  // duration less that of the operators and scopes directly inside
+    bool nested;      // ended on its thread, and within the same calls and scopes as it began
 
     int64_t duration_ns() const { return end_ns - begin_ns; }
 };
@@ -81,6 +81,7 @@ private:
         int64_t begin_ns;
         int64_t child_ns;
         size_t operator_depth;
+        int64_t outer_begin_ns;  // of the innermost call around it
         Phase phase;
         bool closed;
     };
@@ -98,6 +99,7 @@ private:
     void restart(const Process& process);
     ThreadState& state_of(const Thread& thread);
     CallContext context_of(const ThreadState& state, uint32_t operator_id) const;
+    static int64_t innermost_begin_ns(const ThreadState& state);
     static Phase phase_around(const ThreadState& state);
     void drop_operators_above(ThreadState& state, size_t size);
     void add_child_time(ThreadState& state, int64_t duration_ns);

@@ -6,6 +6,8 @@
 
 #include "sink.hpp"
 #include "tally.hpp"
+#include "timeline.hpp"
+#include "trace_text.hpp"
 #include "tree.hpp"
 
 namespace {
@@ -40,6 +42,22 @@ std::unique_ptr<iprof::Analysis> make_tally(const iprof::Parameters& parameters)
 
 std::unique_ptr<iprof::Analysis> make_tree(const iprof::Parameters&) {
     return std::make_unique<iprof::Tree>();
+}
+
+int output_fd(const iprof::Parameters& parameters) {
+    return static_cast<int>(parameters.integer("output-fd"));
+}
+
+std::unique_ptr<iprof::Analysis> make_trace(const iprof::Parameters& parameters) {
+    return std::make_unique<iprof::TraceText>(iprof::plain_output(output_fd(parameters)));
+}
+
+std::unique_ptr<iprof::Analysis> make_timeline(const iprof::Parameters& parameters) {
+    using Format = iprof::Timeline::Format;
+    const Format format = parameters.boolean("chrome") ? Format::kChrome : Format::kPerfetto;
+    const int fd = output_fd(parameters);
+    auto output = parameters.boolean("gzip") ? iprof::gzip_output(fd) : iprof::plain_output(fd);
+    return std::make_unique<iprof::Timeline>(format, std::move(output));
 }
 
 using MakeAnalysis = std::unique_ptr<iprof::Analysis> (*)(const iprof::Parameters&);
@@ -91,3 +109,5 @@ BT_PLUGIN_DESCRIPTION("Analyses of the operators that a PyTorch program ran");
 
 IPROF_SINK(tally, make_tally, "Time and calls of each operator");
 IPROF_SINK(tree, make_tree, "Time and calls of each path of operators");
+IPROF_SINK(trace, make_trace, "Every event as a line of text");
+IPROF_SINK(timeline, make_timeline, "Every call as a slice of a timeline");

@@ -59,6 +59,10 @@ void Sink::connect(bt_self_component_sink* component) {
 
 bt_component_class_sink_consume_method_status Sink::consume() {
     for (int batch = 0; batch < kBatches; ++batch) {
+        if (!analysis_->wants_more()) {
+            write_document();
+            return BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_END;
+        }
         bt_message_array_const messages = nullptr;
         uint64_t count = 0;
         const auto status = bt_message_iterator_next(iterator_, &messages, &count);

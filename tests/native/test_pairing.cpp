@@ -31,7 +31,7 @@ public:
     }
     void on_scope(const Thread& thread, const ScopeInterval& interval) override {
         scopes.push_back({table[interval.operator_id].name, interval.duration_ns(), interval.self_ns});
-        elsewhere.push_back(interval.ended_elsewhere);
+        nested.push_back(interval.nested);
         scope_threads.push_back(thread.tid);
     }
     void on_unpaired_exit(const Thread&, uint32_t id, int64_t) override { exits.push_back(table[id].name); }
@@ -43,7 +43,7 @@ public:
     std::vector<Interval> operators, scopes;
     std::vector<CallContext> contexts;
     std::vector<uint32_t> depths;
-    std::vector<bool> elsewhere;
+    std::vector<bool> nested;
     std::vector<int64_t> scope_threads;
     std::vector<std::string> entries, exits;
 };
@@ -144,7 +144,7 @@ TEST_CASE("a scope's self time leaves out the scopes and outermost operators in 
     r.script.scope_exit("inner", 2, 40);
     r.script.scope_exit("outer", 1, 100);
     CHECK(r.scopes == Intervals{{"inner", 10, 10}, {"outer", 100, 80}});
-    CHECK(r.elsewhere == std::vector<bool>{false, false});
+    CHECK(r.nested == std::vector<bool>{true, true});
 }
 
 TEST_CASE("an operator around a scope does not count as time within it") {
@@ -154,6 +154,7 @@ TEST_CASE("an operator around a scope does not count as time within it") {
     r.script.exit("a", 20);
     r.script.scope_exit("s", 1, 30);
     CHECK(r.scopes == Intervals{{"s", 20, 20}});
+    CHECK(r.nested == std::vector<bool>{false});
 }
 
 TEST_CASE("scopes end in any order") {
@@ -163,7 +164,7 @@ TEST_CASE("scopes end in any order") {
     r.script.scope_exit("s", 1, 100);
     r.script.scope_exit("s", 2, 200);
     CHECK(r.scopes == Intervals{{"s", 100, 100}, {"s", 190, 190}});
-    CHECK(r.elsewhere == std::vector<bool>{true, false});
+    CHECK(r.nested == std::vector<bool>{false, true});
 }
 
 TEST_CASE("a scope may end on another thread and belongs to the one it began on") {
