@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import click
 
 from iprof_py import VERSION, analyses, backends, messages, python_log
-from iprof_py.analyses import columns, timeline
+from iprof_py.analyses import columns
 from iprof_py.errors import ExitStatus, IprofError
 from iprof_py.launcher import InterruptedEarlyError
 from iprof_py.messages import log, warn
@@ -113,10 +113,10 @@ def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     "-l",
     "--timeline",
     is_flag=False,
-    flag_value=timeline.DEFAULT_OUTPUT,
+    flag_value=analyses.DEFAULT_TIMELINE,
     metavar="[PATH]",
-    help=f"A timeline in PATH: Perfetto's ({timeline.ENDINGS[0]}), or Chrome's ({', '.join(timeline.ENDINGS[2:])})."
-    f"  [PATH: {timeline.DEFAULT_OUTPUT}]",
+    help=f"A timeline in PATH, whose name ends in {', '.join(analyses.TIMELINE_ENDINGS)}."
+    f"  [PATH: {analyses.DEFAULT_TIMELINE}]",
 )
 @click.option(
     "-b",

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import shutil
-from importlib import metadata
 from pathlib import Path
 from typing import Final
 
@@ -39,6 +38,8 @@ def prepare(directory: Path, level: str) -> dict[str, str]:
 
 
 def _find_lttngust() -> Path:
+    from importlib import metadata  # slow to import, and seldom needed
+
     for distribution in metadata.distributions(name="lttngust"):
         package = Path(str(distribution.locate_file("lttngust")))
         if _is_new_enough(distribution.version) and package.is_dir():

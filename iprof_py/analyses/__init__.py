@@ -12,10 +12,10 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Final, TextIO
 
-from iprof_py.analyses import compare, tally, timeline, trace, tree
 from iprof_py.errors import ExitStatus, IprofError, reason
 from iprof_py.settings import AnalysisSettings
 from iprof_py.traces import Trace
@@ -31,50 +31,60 @@ class Words(enum.Enum):
 
 @dataclass(frozen=True)
 class Analysis:
-    """One analysis: its name on the command line, what it shows, and the function that does it.
+    """One analysis: its name on the command line, what it shows, and where its code is.
 
-    The function writes to the stream that it is given and returns the exit status.
+    The function takes the trace, the settings and the stream to write to, and returns the exit status.
     """
 
     name: str
     summary: str
-    run: Callable[[Trace, AnalysisSettings, TextIO], int]
+    function: str  # module.function; imported when it is needed, for a run should start without waiting for analyses
     options: frozenset[str]  # settings of its own that the command line may set
     words: Words = Words.COMMAND
     endings: tuple[str, ...] = ()  # of the names of the files that it writes; none: any
     default_output: str | None = None  # None: stdout
+
+    def run(self, trace: Trace, settings: AnalysisSettings, output: TextIO) -> int:
+        """Do the analysis; the exit status."""
+        module, _, function = self.function.rpartition(".")
+        run: Callable[[Trace, AnalysisSettings, TextIO], int] = getattr(import_module(f"{__name__}.{module}"), function)
+        return run(trace, settings, output)
 
 
 _TALLY_OPTIONS = frozenset({"json", "format", "extended", "max_name_size", "sort", "top", "filter", "columns", "by"})
 _COMPARE_OPTIONS = frozenset({"json", "format", "max_name_size", "top", "filter", "threshold"})
 
 DEFAULT: Final = "tally"
+DEFAULT_TIMELINE: Final = "out.pftrace"
+# What the name of an output ends in decides its format.
+TIMELINE_ENDINGS: Final = (".pftrace", ".perfetto-trace", ".json", ".json.gz")
+FLAME_ENDINGS: Final = (".folded", ".speedscope.json")
 ANALYSES: Final = {
     analysis.name: analysis
     for analysis in (
-        Analysis("tally", "time and calls of each operator", tally.run, _TALLY_OPTIONS),
+        Analysis("tally", "time and calls of each operator", "tally.run", _TALLY_OPTIONS),
         Analysis(
-            "tree", "which operator calls which", tree.run_text, frozenset({"extended", "max_name_size", "depth"})
+            "tree", "which operator calls which", "tree.run_text", frozenset({"extended", "max_name_size", "depth"})
         ),
         Analysis(
             "flamegraph",
             "the same for flame graph viewers",
-            tree.run_flamegraph,
+            "tree.run_flamegraph",
             frozenset(),
             Words.OUTPUT_AND_COMMAND,
-            tree.FLAME_ENDINGS,
+            FLAME_ENDINGS,
         ),
-        Analysis("trace", "every event as a line", trace.run, frozenset()),
+        Analysis("trace", "every event as a line", "trace.run", frozenset()),
         Analysis(
             "timeline",
             "every call on a timeline",
-            timeline.run,
+            "timeline.run",
             frozenset(),
             Words.COMMAND,
-            timeline.ENDINGS,
-            timeline.DEFAULT_OUTPUT,
+            TIMELINE_ENDINGS,
+            DEFAULT_TIMELINE,
         ),
-        Analysis("compare", "two traces side by side", compare.run, _COMPARE_OPTIONS, Words.TRACES),
+        Analysis("compare", "two traces side by side", "compare.run", _COMPARE_OPTIONS, Words.TRACES),
     )
 }
 

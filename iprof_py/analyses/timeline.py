@@ -9,9 +9,6 @@ from iprof_py.messages import notice
 from iprof_py.settings import AnalysisSettings
 from iprof_py.traces import Trace
 
-DEFAULT_OUTPUT: Final = "out.pftrace"
-# What the file's name ends in decides what is written: Perfetto's protobuf, or Chrome's JSON.
-ENDINGS: Final = (".pftrace", ".perfetto-trace", ".json", ".json.gz")
 _CHROME_ENDINGS: Final = (".json", ".json.gz")
 
 

@@ -18,8 +18,6 @@ from iprof_py.messages import notice, warn
 from iprof_py.settings import AnalysisSettings
 from iprof_py.traces import Trace
 
-FLAME_ENDINGS = (".folded", ".speedscope.json")
-
 
 @dataclass
 class Node:

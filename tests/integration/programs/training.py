@@ -1,4 +1,4 @@
-"""Three seeded training steps; under torch.profiler when an output file is given, which gets the calls by name."""
+"""Three seeded training steps, under torch.profiler when files are given for the calls by name and the Chrome trace."""
 
 import collections
 import contextlib
@@ -28,3 +28,5 @@ with profiler or contextlib.nullcontext():
 if profiler and output:
     calls = collections.Counter(event.name for event in profiler.events())
     Path(output).write_text(json.dumps(calls))
+    if len(sys.argv) > 2:
+        profiler.export_chrome_trace(sys.argv[2])
