@@ -21,12 +21,12 @@ from typing import Final
 
 from iprof_py import private
 from iprof_py.errors import ExitStatus, IprofError, reason
-from iprof_py.lttng import PID_FILE, Client, LttngError, missing_tool
+from iprof_py.lttng import CLIENT_SOCKET, PID_FILE, Client, LttngError, missing_tool
 from iprof_py.messages import log
 
 _START_LIMIT_S: Final = 10.0
 _STOP_LIMIT_S: Final = 5.0
-_RUN_FILES: Final = (PID_FILE, "agent.port", "client-lttng-sessiond", "lttng-ust-sock-8", "sessiond-health")
+_RUN_FILES: Final = (PID_FILE, "agent.port", CLIENT_SOCKET, "lttng-ust-sock-8", "sessiond-health")
 # The sessions of runs bear the names of their private directories.
 _SESSION: Final = re.compile(rf"<name>({private.PREFIX}[0-9a-f]+)</name>")
 
@@ -75,11 +75,14 @@ def _shared_daemon() -> Iterator[Client]:
 
 def _destroy_orphans(client: Client) -> None:
     """Destroy the sessions of root's runs that were killed."""
+    orphans = list(private.orphans())
+    if not orphans:
+        return
     for name in _SESSION.findall(client.run("--mi", "xml", "list")):
         if not private.is_alive(private.ROOT_DIRECTORY / name):
             with suppress(LttngError):
                 client.run("destroy", "--no-wait", name)
-    for orphan in private.orphans():
+    for orphan in orphans:
         shutil.rmtree(orphan, ignore_errors=True)
 
 

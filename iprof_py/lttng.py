@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import shlex
+import socket
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from iprof_py.errors import ExitStatus, IprofError
 from iprof_py.messages import log
 
 PID_FILE: Final = "lttng-sessiond.pid"
+CLIENT_SOCKET: Final = "client-lttng-sessiond"
 
 _TIME_LIMIT_S: Final = 30.0
 _INSTALL: Final = "install LTTng (Debian: apt install lttng-tools liblttng-ust1)"
@@ -83,12 +85,9 @@ class Client:
         return done.stdout
 
     def answers(self) -> bool:
-        """Whether the daemon is there."""
-        try:
-            self.run("list")
-        except LttngError:
-            return False
-        return True
+        """Whether the daemon is there: whether it takes a client's connection."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+            return client.connect_ex(str(self.run_directory / CLIENT_SOCKET)) == 0
 
     def stop(self, session: str) -> None:
         """Stop a session; its data may still be pending, unless only the slow command can tell when it is not."""
