@@ -1,7 +1,7 @@
 # Every chore has one door; `make help` lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-unit test-native test-integration lint format bench clean
+.PHONY: help setup demo test test-unit test-native test-integration test-browser lint format bench clean
 
 PYTHON_TARGET ?= python3
 TORCH ?= torch==2.13.0
@@ -40,7 +40,7 @@ demo: setup ## Train a small network under iprof-py and print its tally
 	@echo "== iprof-py -- .venv-torch/bin/python examples/train.py"
 	@.venv/bin/iprof-py -- .venv-torch/bin/python examples/train.py
 
-test: test-unit test-native test-integration ## All tests
+test: test-unit test-native test-integration test-browser ## All tests
 
 test-unit: setup ## Fast tests of pure functions
 	@echo "== unit tests"
@@ -56,6 +56,10 @@ test-native: setup ## Tests of the native analysis, under ASan and UBSan
 test-integration: setup ## Tests with LTTng, babeltrace2 and torch
 	@echo "== integration tests"
 	@.venv/bin/pytest -q tests/integration
+
+test-browser: setup ## Tests with Chromium and speedscope, where those can be installed
+	@if scripts/install-browser; then echo "== browser tests"; .venv/bin/pytest -q tests/browser; \
+	  else echo "== browser tests left out: no Chromium or no npm here"; fi
 
 lint: setup ## Check formatting, types and style
 	.venv/bin/ruff format --check .
