@@ -45,7 +45,7 @@ def _record(handler: logging.Handler, record: logging.LogRecord) -> None:
 def _start_agent(level: int) -> None:
     add_handler = logging.Logger.addHandler
     remove_handler = logging.Logger.removeHandler
-    call_handlers = logging.Logger.callHandlers
+    pass_filters = logging.Logger.filter
     handlers: list[logging.Handler] = []
 
     def is_ours(handler: logging.Handler) -> bool:
@@ -63,16 +63,18 @@ def _start_agent(level: int) -> None:
         else:
             remove_handler(self, handler)
 
-    def record_and_call(self: logging.Logger, record: logging.LogRecord) -> None:
-        if handlers and record.levelno >= level:
+    # The last step before the handlers, and over when they run: tracebacks that they print do not show it.
+    def filter_and_record(self: logging.Logger, record: logging.LogRecord) -> bool | logging.LogRecord:
+        passed = pass_filters(self, record)
+        if passed and handlers and record.levelno >= level:
             # A record that cannot be recorded is no reason to disturb the program.
             with contextlib.suppress(Exception):
-                _record(handlers[0], record)
-        call_handlers(self, record)
+                _record(handlers[0], passed if isinstance(passed, logging.LogRecord) else record)
+        return passed
 
     logging.Logger.addHandler = intercept_add  # type: ignore[method-assign, assignment]
     logging.Logger.removeHandler = intercept_remove  # type: ignore[method-assign, assignment]
-    logging.Logger.callHandlers = record_and_call  # type: ignore[method-assign]
+    logging.Logger.filter = filter_and_record  # type: ignore[method-assign, assignment]
     root_level = logging.root.level
     importlib.import_module("lttngust")  # starts the agent
 

@@ -103,7 +103,7 @@ private:
         append_time(at_ns - base_ns_);
     }
 
-    // The name, category and arguments of a slice, the same for all of its calls but for `unpaired`.
+    // The name and category of a slice, the same for all of its calls.
     const std::string& identity(const Operator& op) {
         std::string& text = identities_[&op];
         if (text.empty()) {
@@ -111,19 +111,20 @@ private:
             append_string(text, category(op));
             text += ",\"name\":";
             append_string(text, slice_name(op));
-            text += ",\"args\":{";
-            if (!op.overload_name.empty()) {
-                text += "\"overload\":";
-                append_string(text, op.overload_name);
-            }
         }
         return text;
     }
 
     void close_slice(const Operator& op, bool unpaired) {
         line_ += identity(op);
-        if (unpaired) line_ += op.overload_name.empty() ? "\"unpaired\":true" : ",\"unpaired\":true";
-        line_ += "}}";
+        if (!op.overload_name.empty()) {
+            line_ += ",\"args\":{\"overload\":";
+            append_string(line_, op.overload_name);
+            line_ += unpaired ? ",\"unpaired\":true}" : "}";
+        } else if (unpaired) {
+            line_ += ",\"args\":{\"unpaired\":true}";
+        }
+        line_ += '}';
         output_.write(line_);
     }
 

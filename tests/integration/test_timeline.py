@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 import subprocess
@@ -180,6 +181,12 @@ def test_odd_names_come_through(recorded: Run) -> None:
     lines = run_in(recorded.home, "-t").stdout.splitlines()
     assert any('name: "quote \\" and \\\\ backslash"' in line for line in lines)
     assert any('name: "new\\nline"' in line for line in lines)
+    table = csv.reader(run_in(recorded.home, "--format", "csv").stdout.splitlines(keepends=True))
+    assert set(NAMES) <= {row[1] for row in table if row[0] == "scope"}
+    folded = recorded.home / "names.folded"
+    run_in(recorded.home, "--analysis", "flamegraph", folded)
+    frames = {line.rpartition(" ")[0].split(";")[0] for line in folded.read_text().splitlines()}
+    assert {"new\\nline", "semi,colon|pipe,comma", "é", "", "x" * 10_000} <= frames
     text = run_in(recorded.home, "--max-name-size", "20").stdout
     assert any(line.startswith("xxxxxxx[...]xxxxxxxx |") for line in text.splitlines())
     assert " new\\nline |" in text
