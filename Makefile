@@ -1,7 +1,7 @@
 # Every chore has one door; `make help` lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-unit test-native test-integration test-browser lint format bench clean
+.PHONY: help setup demo test test-unit test-native test-integration test-browser fuzz lint format bench clean
 
 PYTHON_TARGET ?= python3
 TORCH ?= torch==2.13.0
@@ -52,6 +52,11 @@ test-native: setup ## Tests of the native analysis, under ASan and UBSan
 	  || { cat build/native-tests.log; exit 1; }
 	@cmake --build build/native-tests
 	@ctest --test-dir build/native-tests --output-on-failure
+	@echo "== reading damaged traces"
+	@.venv/bin/python tests/fuzz/fuzz.py 30
+
+fuzz: test-native ## Read 10,000 damaged traces under AddressSanitizer
+	.venv/bin/python tests/fuzz/fuzz.py 10000
 
 test-integration: setup ## Tests with LTTng, babeltrace2 and torch
 	@echo "== integration tests"

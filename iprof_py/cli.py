@@ -15,7 +15,7 @@ from iprof_py.analyses import columns
 from iprof_py.errors import ExitStatus, IprofError
 from iprof_py.launcher import InterruptedEarlyError
 from iprof_py.messages import log, warn
-from iprof_py.settings import AnalysisSettings, ReplaySettings, RunSettings, Settings
+from iprof_py.settings import AnalysisSettings, DoctorSettings, ReplaySettings, RunSettings, Settings
 from iprof_py.workflow import execute
 
 _NEWEST = "<newest>"
@@ -35,7 +35,8 @@ Exit status: that of COMMAND, 128+N when signal N killed it; otherwise
 Examples:
   iprof-py -- python3 model.py            record the program, print its tally
   iprof-py --analysis tally               the newest trace again
-  iprof-py -r PATH -e                     a saved trace, a table a thread"""
+  iprof-py -r PATH -e                     a saved trace, a table a thread
+  iprof-py doctor [COMMAND]               is everything there that a run needs?"""
 
 
 class _OptionalWord(click.Option):
@@ -267,8 +268,10 @@ def _base_trace(options: dict[str, Any]) -> Path:
     return Path(words[0])
 
 
-def _source(options: dict[str, Any]) -> RunSettings | ReplaySettings | None:
+def _source(options: dict[str, Any]) -> RunSettings | ReplaySettings | DoctorSettings | None:
     words, replay = options["words"], options["replay"]
+    if words[:1] == ("doctor",):
+        return DoctorSettings(words[1:])
     if words:
         _warn_of_launcher(words)
         return RunSettings(tuple(words), options["trace_output"], options["python_log"])

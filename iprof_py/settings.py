@@ -26,6 +26,13 @@ class ReplaySettings:
 
 
 @dataclass(frozen=True)
+class DoctorSettings:
+    """A look at the installation."""
+
+    command: tuple[str, ...]  # whose torch to look for; empty: python3's
+
+
+@dataclass(frozen=True)
 class AnalysisSettings:
     """The analysis to do and how to show it."""
 
@@ -49,5 +56,5 @@ class AnalysisSettings:
 class Settings:
     """One invocation: where the trace comes from, and what is done with it."""
 
-    source: RunSettings | ReplaySettings
+    source: RunSettings | ReplaySettings | DoctorSettings
     analysis: AnalysisSettings | None

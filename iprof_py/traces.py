@@ -88,7 +88,7 @@ def create(output: Path | None, start: datetime) -> Path:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         return _create_unique(home, f"{_PREFIX}--{start.isoformat(timespec='seconds')}")
     except OSError as error:
-        raise _cannot_create(home, error) from None
+        raise cannot_create(home, error) from None
 
 
 def _create_named(path: Path) -> Path:
@@ -98,7 +98,7 @@ def _create_named(path: Path) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.mkdir(mode=0o700)
     except OSError as error:
-        raise _cannot_create(path, error) from None
+        raise cannot_create(path, error) from None
     return path
 
 
@@ -114,7 +114,8 @@ def _create_unique(home: Path, name: str) -> Path:
             number += 1
 
 
-def _cannot_create(path: Path, error: OSError) -> IprofError:
+def cannot_create(path: Path, error: OSError) -> IprofError:
+    """The error for a trace directory that cannot be made."""
     return IprofError(
         f"cannot create the trace directory {path}: {reason(error)}; give another with --trace-output or THAPI_HOME",
         ExitStatus.OUTPUT,
@@ -130,7 +131,7 @@ def prepare_host(trace: Path, metadata: RunMetadata) -> Path:
             (place / _THAPI_METADATA_FILE).write_text(_THAPI_METADATA)
         write_metadata(directory, metadata)
     except OSError as error:
-        raise _cannot_create(directory, error) from None
+        raise cannot_create(directory, error) from None
     return directory
 
 

@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+
+import click
 
 from iprof_py import analyses, backends, traces
 from iprof_py.errors import IprofError
 from iprof_py.messages import log, notice
 from iprof_py.recording import Recording, record
-from iprof_py.settings import AnalysisSettings, ReplaySettings, RunSettings, Settings
+from iprof_py.settings import AnalysisSettings, DoctorSettings, ReplaySettings, RunSettings, Settings
 
 
 def execute(settings: Settings) -> int:
     """Do what the settings say; the exit status. Raises IprofError when it cannot be done."""
+    if isinstance(settings.source, DoctorSettings):
+        return _examine(settings.source)
     if isinstance(settings.source, ReplaySettings):
         return _replay(settings.source, settings.analysis)
     return _run(settings.source, settings.analysis)
+
+
+def _examine(source: DoctorSettings) -> int:
+    from iprof_py import doctor  # a run should start without it
+
+    findings = list(doctor.examine(source.command, os.environ))
+    for finding in findings:
+        click.echo(finding.line)
+    return int(any(finding.problem and finding.fatal for finding in findings))
 
 
 def _replay(source: ReplaySettings, analysis: AnalysisSettings | None) -> int:
