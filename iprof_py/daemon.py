@@ -28,7 +28,7 @@ _START_LIMIT_S: Final = 10.0
 _STOP_LIMIT_S: Final = 5.0
 _RUN_FILES: Final = (PID_FILE, "agent.port", CLIENT_SOCKET, "lttng-ust-sock-8", "sessiond-health")
 # The sessions of runs bear the names of their private directories.
-_SESSION: Final = re.compile(rf"<name>({private.PREFIX}[0-9a-f]+)</name>")
+_SESSION: Final = re.compile(r"<session>\s*<name>([^<]*)</name>")
 
 
 @contextmanager
@@ -37,7 +37,7 @@ def session_daemon(private_directory: Path) -> Iterator[Client]:
 
     Raises IprofError (SETUP) when LTTng is not installed, (SESSION) when no daemon can be started.
     """
-    daemon = _shared_daemon() if os.geteuid() == 0 else _private_daemon(private_directory)
+    daemon = _shared_daemon(private_directory.name) if os.geteuid() == 0 else _private_daemon(private_directory)
     with daemon as client:
         yield client
 
@@ -56,7 +56,7 @@ def _private_daemon(directory: Path) -> Iterator[Client]:
 
 
 @contextmanager
-def _shared_daemon() -> Iterator[Client]:
+def _shared_daemon(own_session: str) -> Iterator[Client]:
     client = Client(None)
     with _root_lock() as state:
         if client.answers():
@@ -68,7 +68,7 @@ def _shared_daemon() -> Iterator[Client]:
         yield client
     finally:
         with _root_lock() as state:
-            if _started_by_us(state, client) and not _has_sessions(client):
+            if _started_by_us(state, client) and not _is_used(client, own_session):
                 _stop(client)
                 state.unlink(missing_ok=True)
 
@@ -78,8 +78,8 @@ def _destroy_orphans(client: Client) -> None:
     orphans = list(private.orphans())
     if not orphans:
         return
-    for name in _SESSION.findall(client.run("--mi", "xml", "list")):
-        if not private.is_alive(private.ROOT_DIRECTORY / name):
+    for name in _sessions(client):
+        if name.startswith(private.PREFIX) and not private.is_alive(private.ROOT_DIRECTORY / name):
             with suppress(LttngError):
                 client.run("destroy", "--no-wait", name)
     for orphan in orphans:
@@ -108,12 +108,19 @@ def _started_by_us(state: Path, client: Client) -> bool:
         return False
 
 
-def _has_sessions(client: Client) -> bool:
+def _sessions(client: Client) -> list[str]:
+    return _SESSION.findall(client.run("--mi", "xml", "list"))
+
+
+def _is_used(client: Client, own_session: str) -> bool:
+    """Whether anybody else has a session: a living run of ours, or somebody by hand."""
     try:
-        listing = client.run("--mi", "xml", "list")
+        others = [name for name in _sessions(client) if name != own_session]
     except LttngError:
         return False
-    return "<session>" in listing
+    return any(
+        not name.startswith(private.PREFIX) or private.is_alive(private.ROOT_DIRECTORY / name) for name in others
+    )
 
 
 def _start(client: Client) -> None:

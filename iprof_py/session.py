@@ -34,7 +34,7 @@ class Session:
     name: str
     discarded_events: int = 0
     lost_packets: int = 0
-    broken: bool = False  # a daemon died: recording ended early
+    broken: bool = False  # recording ended early
 
 
 @contextmanager
@@ -53,7 +53,7 @@ def recording_session(
     try:
         _start(client, name, event_rules, log_level)
         try:
-            with watching(client.daemon_pid, partial(_give_up, client, session)):
+            with watching(client.daemon_pid, output, partial(_give_up, client, session)):
                 yield session
         finally:
             _stop(client, session)
@@ -76,26 +76,26 @@ def _start(client: Client, name: str, event_rules: Sequence[str], log_level: str
     client.run("start", name)
 
 
-def _give_up(client: Client, session: Session, daemon: str) -> None:
-    """Tell the program's processes to stop recording, so that they do not wait for a dead daemon."""
+def _give_up(client: Client, session: Session, failure: str) -> None:
+    """Tell the program's processes to stop recording, so that they do not wait for room in the buffers for ever."""
     session.broken = True
-    warn(f"LTTng's {daemon} died: what the program does from now on is not recorded")
+    warn(f"{failure}: what the program does from now on is not recorded")
     with suppress(IprofError):
         client.stop(session.name)
 
 
 def _stop(client: Client, session: Session) -> None:
     """Stop recording; a failure is a warning, for the program's result must not be lost."""
-    if session.broken:
-        return
     try:
-        client.stop(session.name)
-        _wait_for_data(client, session.name)
+        if not session.broken:
+            client.stop(session.name)
+            _wait_for_data(client, session.name)
         listing = client.run("--mi", "xml", "list", session.name)
         session.discarded_events = _sum_of(listing, "discarded_events")
         session.lost_packets = _sum_of(listing, "lost_packets")
     except IprofError as error:
-        warn(f"the end of the trace may be missing: {error}")
+        if not session.broken:
+            warn(f"the end of the trace may be missing: {error}")
 
 
 def _destroy(client: Client, name: str) -> None:

@@ -2,8 +2,9 @@
 
 usage: fuzz.py COUNT [SEED]
 
-Each case is a fork that damages the stream or the description of a recorded trace and runs every analysis on it. Errors
-are expected, and so are results; what must not happen is a signal, a sanitizer's report, a traceback or an endless wait.
+Each case is a fork that damages the stream or the description of a recorded trace and runs every analysis on it.
+Errors are expected, and so are results; what must not happen is a signal, a sanitizer's report, a traceback or an
+endless wait.
 """
 
 from __future__ import annotations
