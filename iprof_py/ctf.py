@@ -1,14 +1,18 @@
-"""The packets of the CTF stream files that LTTng-UST writes.
+"""The packets of the CTF files that LTTng-UST writes.
 
-Layout: each packet begins with the packet header (magic u32, uuid 16 bytes, stream id u32, stream instance id u64) and
-the packet context (begin and end timestamps, content size, packet size, sequence number, discarded events: u64 each;
-cpu id u32), as the trace's own metadata declares it; sizes are in bits. babeltrace2 reads no file whose last packet is
-cut, which is what a killed session daemon or a full disk leaves behind.
+A stream's packet begins with the packet header (magic u32, uuid 16 bytes, stream id u32, stream instance id u64) and
+the packet context (begin and end timestamps, content size, packet size, sequence number, discarded events: u64 each; cpu id
+u32), as the trace's own metadata declares it; sizes are in bits. The metadata file has packets of its own (CTF 1.8,
+7.1: magic u32, uuid 16 bytes, checksum u32, content size u32, packet size u32, five bytes of schemes and version).
+
+babeltrace2 reads no stream whose last packet is cut, which is what a killed session daemon or a full disk leaves,
+and 2.0.4 never comes back from a metadata file that is.
 """
 
 from __future__ import annotations
 
 import struct
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +20,9 @@ from typing import BinaryIO, Final
 
 _MAGIC: Final = 0xC1FC1FC1
 _HEADER: Final = struct.Struct("=I16xIQQQQQQQI")
+_METADATA_MAGIC: Final = 0x75D11D57
+_METADATA_HEADER: Final = struct.Struct("=I16xIII5x")
+_METADATA_FILE: Final = "metadata"
 _BITS: Final = 8
 
 
@@ -53,7 +60,7 @@ def stream_files(directory: Path) -> list[Path]:
     return sorted(
         path
         for path in directory.iterdir()
-        if path.name != "metadata" and not path.name.startswith(".") and path.is_file()
+        if path.name != _METADATA_FILE and not path.name.startswith(".") and path.is_file()
     )
 
 
@@ -65,6 +72,23 @@ def check(path: Path) -> StreamCheck:
         whole = packet.offset + packet.size
         packets += 1
     return StreamCheck(path, size, whole, packets)
+
+
+def check_metadata(directory: Path) -> StreamCheck:
+    """Find the end of the last whole packet of a CTF trace's description; one without packets is whole."""
+    path = directory / _METADATA_FILE
+    data = path.read_bytes()
+    if data[:4] != _METADATA_MAGIC.to_bytes(4, sys.byteorder):
+        return StreamCheck(path, len(data), len(data), 0)
+    whole = 0
+    while whole + _METADATA_HEADER.size <= len(data):
+        magic, _, content_bits, packet_bits = _METADATA_HEADER.unpack_from(data, whole)
+        size = packet_bits // _BITS
+        sound = magic == _METADATA_MAGIC and _METADATA_HEADER.size * _BITS <= content_bits <= packet_bits
+        if not sound or whole + size > len(data):
+            break
+        whole += size
+    return StreamCheck(path, len(data), whole, 0)
 
 
 def holds_events(directory: Path) -> bool:

@@ -36,7 +36,8 @@ def run(sink: str, trace: Trace, parameters: Mapping[str, Any]) -> dict[str, Any
             "progress-fd": bar.descriptor if bar else -1,
             "run-id": trace.run_filter,
         }
-        graph = _build(bt2, sink, directories, {**parameters, **common})
+        with _trace_errors(bt2, trace.path):
+            graph = _build(bt2, sink, directories, {**parameters, **common})
         failure = _run(bt2, graph, bar)
         text = _contents(document)
     if not text:
@@ -82,11 +83,10 @@ def _build(bt2: ModuleType, sink: str, directories: Sequence[Path], parameters: 
     muxer_class = bt2.find_plugin("utils").filter_component_classes["muxer"]
     graph = bt2.Graph()
     muxer = graph.add_component(muxer_class, "muxer")
-    with _trace_errors(bt2, directories):
-        sources = [
-            graph.add_component(source_class, f"source-{number}", {"inputs": [str(directory)]})
-            for number, directory in enumerate(directories)
-        ]
+    sources = [
+        graph.add_component(source_class, f"source-{number}", {"inputs": [str(directory)]})
+        for number, directory in enumerate(directories)
+    ]
     for source in sources:
         for port in source.output_ports.values():
             graph.connect_ports(port, _free_port(muxer))
@@ -100,12 +100,11 @@ def _free_port(muxer: Any) -> Any:
 
 
 @contextmanager
-def _trace_errors(bt2: ModuleType, directories: Sequence[Path]) -> Iterator[None]:
+def _trace_errors(bt2: ModuleType, path: Path) -> Iterator[None]:
     try:
         yield
     except bt2._Error as error:
-        where = ", ".join(map(str, directories))
-        raise IprofError(f"the trace {where} cannot be read: {_cause(error)}", ExitStatus.TRACE) from None
+        raise IprofError(f"the trace {path} cannot be read: {_cause(error)}", ExitStatus.TRACE) from None
 
 
 def _run(bt2: ModuleType, graph: Any, bar: Progress | None) -> str | None:
@@ -145,7 +144,7 @@ _Checks = Mapping[Path, Sequence[ctf.StreamCheck]]
 
 def _check(directory: Path) -> list[ctf.StreamCheck]:
     try:
-        return [ctf.check(path) for path in ctf.stream_files(directory)]
+        return [ctf.check_metadata(directory), *(ctf.check(path) for path in ctf.stream_files(directory))]
     except OSError as error:
         raise IprofError(f"the trace {directory} cannot be read: {reason(error)}", ExitStatus.TRACE) from None
 
@@ -166,15 +165,15 @@ def _readable(checks: _Checks) -> Iterator[Sequence[Path]]:
 
 
 def _undamaged(directory: Path, streams: Sequence[ctf.StreamCheck], copy: Path) -> Path:
-    return _repaired(directory, streams, copy) if any(check.damaged for check in streams) else directory
+    return _repaired(streams, copy) if any(check.damaged for check in streams) else directory
 
 
-def _repaired(directory: Path, streams: Sequence[ctf.StreamCheck], copy: Path) -> Path:
+def _repaired(streams: Sequence[ctf.StreamCheck], copy: Path) -> Path:
     copy.mkdir()
-    for name in ("metadata", *(check.path.name for check in streams if not check.damaged)):
-        (copy / name).symlink_to((directory / name).absolute())
     for check in streams:
-        if check.damaged:
+        if not check.damaged:
+            (copy / check.path.name).symlink_to(check.path.absolute())
+        else:
             warn(
                 f"{check.path} is damaged: the last {check.size - check.whole_size} of its {check.size} bytes are left "
                 f"out, with the events in them"

@@ -43,3 +43,24 @@ def test_empty_packets_hold_no_events(tmp_path: Path) -> None:
     assert not ctf.holds_events(tmp_path)
     (tmp_path / "stream_1").write_bytes(packet(4096, HEADER_SIZE) + packet(4096, HEADER_SIZE + 1))
     assert ctf.holds_events(tmp_path)
+
+
+def metadata_packet(text: bytes) -> bytes:
+    size = 37 + len(text)
+    return struct.pack("=I16xIII5x", 0x75D11D57, 0, size * 8, size * 8) + text
+
+
+@pytest.mark.parametrize(
+    ("data", "whole"),
+    [
+        (b"/* CTF 1.8 */ typealias", 23),
+        (metadata_packet(b"abc"), 40),
+        (metadata_packet(b"abc") + metadata_packet(b"def"), 80),
+        (metadata_packet(b"abc") + metadata_packet(b"def")[:-1], 40),
+        (metadata_packet(b"abc")[:39], 0),
+        (metadata_packet(b"abc") + b"\0" * 100, 40),
+    ],
+)
+def test_the_end_of_the_description(tmp_path: Path, data: bytes, whole: int) -> None:
+    (tmp_path / "metadata").write_bytes(data)
+    assert ctf.check_metadata(tmp_path).whole_size == whole
