@@ -1,9 +1,9 @@
 """The packets of the CTF files that LTTng-UST writes.
 
-A stream's packet begins with the packet header (magic u32, uuid 16 bytes, stream id u32, stream instance id u64) and
-the packet context (begin and end timestamps, content size, packet size, sequence number, discarded events: u64 each; cpu id
-u32), as the trace's own metadata declares it; sizes are in bits. The metadata file has packets of its own (CTF 1.8,
-7.1: magic u32, uuid 16 bytes, checksum u32, content size u32, packet size u32, five bytes of schemes and version).
+A stream's packet begins with a header (magic u32, uuid 16 bytes, stream id u32, stream instance id u64) and a context
+(begin and end timestamps, content size, packet size, sequence number, discarded events: u64 each; cpu id u32), as the
+trace's own metadata declares it; sizes are in bits. The metadata file has packets of its own (CTF 1.8, 7.1: magic u32,
+uuid 16 bytes, checksum u32, content size u32, packet size u32, five bytes of schemes and version).
 
 babeltrace2 reads no stream whose last packet is cut, which is what a killed session daemon or a full disk leaves,
 and 2.0.4 never comes back from a metadata file that is.
