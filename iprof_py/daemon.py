@@ -1,7 +1,8 @@
 """The LTTng session daemon of a run.
 
 An ordinary user gets one of the run's own, in the run's private directory. Root's is one for the machine, whatever
-LTTNG_HOME says: a live one is used, and one that iprof-py started ends with the last run that uses it.
+LTTNG_HOME says: a live one is used, also by users of the tracing group. One that iprof-py started ends with the last
+run of root's that uses it.
 """
 
 from __future__ import annotations
@@ -47,6 +48,11 @@ def _private_daemon(directory: Path) -> Iterator[Client]:
     for orphan in private.orphans():
         _stop(Client(orphan))
         shutil.rmtree(orphan, ignore_errors=True)
+    machines = Client(None)
+    if machines.answers():
+        # A user of the tracing group: LTTng lets him start no daemon of his own beside root's.
+        yield machines
+        return
     client = Client(directory)
     _start(client)
     try:

@@ -20,8 +20,10 @@ CLIENT_SOCKET: Final = "client-lttng-sessiond"
 
 _TIME_LIMIT_S: Final = 30.0
 _INSTALL: Final = "install LTTng (Debian: apt install lttng-tools liblttng-ust1)"
-# A user who is in the tracing group would be sent to root's daemon; nobody is in this one.
-_NO_GROUP: Final = "iprof-py-nobody"
+# Users of this group may use root's daemon.
+TRACING_GROUP: Final = "tracing"
+# Nobody is in this one: a user of the tracing group gets to his own daemon.
+NO_GROUP: Final = "iprof-py-nobody"
 
 
 class LttngError(IprofError):
@@ -37,10 +39,16 @@ def missing_tool(tool: str) -> IprofError:
 
 
 class Client:
-    """Sends commands to one session daemon: the machine's (``home`` is None, for root) or that of ``home``."""
+    """Sends commands to one session daemon: the machine's (``home`` is None) or that of ``home``."""
 
     def __init__(self, home: Path | None) -> None:
         self.home = home
+        self._group = TRACING_GROUP if home is None else NO_GROUP
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other runs use the same daemon, and record our programs as we record theirs."""
+        return self.home is None
 
     @property
     def run_directory(self) -> Path:
@@ -62,7 +70,7 @@ class Client:
 
     def run(self, *arguments: str) -> str:
         """The stdout of ``lttng ARGUMENTS``; raises LttngError with its own words when it fails."""
-        command = ["lttng", "--no-sessiond", f"--group={_NO_GROUP}", *arguments]
+        command = ["lttng", "--no-sessiond", f"--group={self._group}", *arguments]
         log.info("%s", shlex.join([*(f"{name}={value}" for name, value in self.variables.items()), *command]))
         try:
             done = subprocess.run(
@@ -99,7 +107,7 @@ class Client:
         if library is None:
             return False
         with _variables_set(self.variables):
-            library.lttng_set_tracing_group(_NO_GROUP.encode())
+            library.lttng_set_tracing_group(self._group.encode())
             return bool(library.lttng_data_pending(session.encode()) == 1)
 
 

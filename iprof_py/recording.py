@@ -50,7 +50,7 @@ def _record(settings: RunSettings, backends: Sequence[BackendRequest]) -> Record
         command=settings.command,
         host=traces.host_name(),
         start=started.isoformat(timespec="milliseconds"),
-        shared_daemon=os.geteuid() == 0,
+        shared_daemon=False,
         torch_version=version,
     )
     with _trace_directory(settings.trace_output, started) as trace:
@@ -72,11 +72,12 @@ def _run_traced(
     trace: Path,
     metadata: traces.RunMetadata,
 ) -> launcher.Outcome:
-    directory = traces.prepare_host(trace, metadata)
     from_variable = isinstance(location, torch_locate.Torch) and location.from_variable
     library_directory = location.library_directory if from_variable else None  # type: ignore[union-attr]
     rules = [request.backend.event_rule for request in backends]
     with private_directory(metadata.run_id) as private, session_daemon(private) as client:
+        metadata = replace(metadata, shared_daemon=client.is_shared)
+        directory = traces.prepare_host(trace, metadata)
         variables = launcher.hook_variables(
             [_preloadable(hook, private) for hook in hooks],
             metadata.run_id,

@@ -19,6 +19,7 @@ from conftest import IPROF, PROGRAMS, REPOSITORY, TORCH, TORCH_PYTHON, Iprof, Ru
 
 BEHAVIOURS = PROGRAMS / "behaviours.py"
 ADD = "aten::add.Tensor"
+NOBODY = 65534  # has a passwd entry, without which root's daemon refuses to write for a user
 
 
 def adds(run: Run) -> list[int]:
@@ -215,19 +216,20 @@ def test_small_shared_memory(iprof: Iprof, tmp_path: Path, torch_program: Path) 
 
 @pytest.fixture
 def as_user(torch_program: Path) -> Iterator[Callable[..., subprocess.CompletedProcess[str]]]:
-    """Run commands as a user without a passwd entry, with a home of his own that holds the program."""
+    """Run commands as a user, by default one without a passwd entry, with a home of his own that holds the program."""
     if os.geteuid() != 0:
         pytest.skip("only root can become somebody else")
     if not all(parent.stat().st_mode & 0o005 == 0o005 for parent in REPOSITORY.resolve().parents):
         pytest.skip("other users cannot read this checkout")
     home = Path(tempfile.mkdtemp(prefix="user-"))
     shutil.copy(torch_program, home / "adder")
-    for path in (home, home / "adder"):
-        os.chown(path, 54321, 54321)
 
-    def run(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    def run(
+        *arguments: str | Path, user: int = 54321, groups: str = "--clear-groups", **environment: str
+    ) -> subprocess.CompletedProcess[str]:
+        os.chown(home, user, user)
         variables = {"HOME": str(home), "PATH": "/usr/local/bin:/usr/bin:/bin", **environment}
-        become = ["setpriv", "--reuid=54321", "--regid=54321", "--clear-groups"]
+        become = ["setpriv", f"--reuid={user}", f"--regid={user}", groups]
         command: list[str | Path] = [*become, IPROF, *map(str, arguments)]
         return subprocess.run(
             command, env=variables, cwd=home, capture_output=True, text=True, check=False, timeout=100
@@ -251,6 +253,24 @@ def test_an_ordinary_user(as_user: Callable[..., subprocess.CompletedProcess[str
         assert time.monotonic() < deadline
         time.sleep(0.01)
     assert [path for path in Path("/tmp").glob("iprof-py-*") if path.stat().st_uid == 54321] == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="starts root's daemon")
+def test_a_user_of_the_tracing_group_beside_roots_daemon(
+    as_user: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    subprocess.run(["groupadd", "--force", "tracing"], check=True)
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    environment = {**os.environ, "THAPI_HOME": str(tmp_path)}
+    command: list[str | Path] = [IPROF, "--no-analysis", "--", "sh", "-c", f"echo ready >{fifo}; cat {fifo}"]
+    with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) as roots_run:
+        assert fifo.read_text() == "ready\n"
+        done = as_user("-j", "--", "./adder", "50", "0", user=NOBODY, groups=f"--groups={NOBODY},tracing")
+        fifo.write_text("go")
+    assert roots_run.returncode == 0
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["host"]["6"]["data"][ADD]["call"] == 50
 
 
 def test_a_user_who_cannot_write_there(as_user: Callable[..., subprocess.CompletedProcess[str]]) -> None:
