@@ -1,7 +1,7 @@
 # Every chore has one door; `make help` lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-unit test-native test-integration test-browser fuzz lint format bench clean
+.PHONY: help setup demo test test-unit test-native test-integration test-browser fuzz soak lint format bench clean
 
 PYTHON_TARGET ?= python3
 TORCH ?= torch==2.13.0
@@ -65,6 +65,9 @@ test-integration: setup ## Tests with LTTng, babeltrace2 and torch
 test-browser: setup ## Tests with Chromium and speedscope, where those can be installed
 	@if scripts/install-browser; then echo "== browser tests"; .venv/bin/pytest -q tests/browser; \
 	  else echo "== browser tests left out: no Chromium or no npm here"; fi
+
+soak: setup ## Record a training loop for half an hour; memory must stay flat and nothing be lost
+	.venv/bin/python tests/soak/soak.py 30
 
 lint: setup ## Check formatting, types and style
 	.venv/bin/ruff format --check .
