@@ -9,15 +9,10 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
-from iprof_py import backends, launcher, native, private, torch_locate, traces
+from iprof_py import backends, buffers, launcher, native, private, torch_locate, traces
 from iprof_py.daemon import session_daemon
 from iprof_py.errors import IprofError
-
-# A run's buffers: four sub-buffers of 512 KiB for each CPU, for each user whose programs are recorded.
-_BUFFER_BYTES: Final = 4 * 512 * 1024
-_SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 - where LTTng keeps its buffers
 
 
 @dataclass(frozen=True)
@@ -101,14 +96,8 @@ def _session_daemon() -> str:
 
 
 def _shared_memory() -> Finding:
-    needed = _BUFFER_BYTES * (os.cpu_count() or 1)
-    try:
-        free = shutil.disk_usage(_SHARED_MEMORY).free
-    except OSError as error:
-        return Finding(_SHARED_MEMORY, f"{error.strerror}; LTTng keeps its buffers there")
-    if free < needed:
-        return Finding(_SHARED_MEMORY, f"{free >> 20} MiB are free, and a run's buffers need {needed >> 20}")
-    return Finding(_SHARED_MEMORY, None, f"{free >> 20} MiB free, {needed >> 20} needed")
+    size = buffers.sub_buffer_bytes()
+    return Finding("shared memory", buffers.shortage()) if size is None else Finding("shared memory", None)
 
 
 def _torch(command: Sequence[str], environment: Mapping[str, str]) -> Finding:

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
-from iprof_py import VERSION, ctf, launcher, native, python_log, torch_locate, traces
+from iprof_py import VERSION, buffers, ctf, launcher, native, python_log, torch_locate, traces
 from iprof_py.backends import BackendRequest
 from iprof_py.daemon import session_daemon
 from iprof_py.messages import notice, warn
 from iprof_py.private import is_preloadable, private_directory
-from iprof_py.session import Session, recording_session
+from iprof_py.session import Session, SessionPlan, recording_session
 from iprof_py.settings import RunSettings
 
 
@@ -39,7 +39,10 @@ def _record(settings: RunSettings, backends: Sequence[BackendRequest]) -> Record
     check = torch_locate.check_version(version)
     if check.warning:
         warn(check.warning)
-    if not check.preload:
+    sub_buffer_bytes = buffers.sub_buffer_bytes()
+    if sub_buffer_bytes is None:
+        warn(f"{buffers.shortage()}: nothing is recorded")
+    if sub_buffer_bytes is None or not check.preload:
         outcome = launcher.run(settings.command, os.environ)
         return Recording(None, outcome.exit_status, outcome.stopped_by)
     hooks = [native.find(request.backend.hook) for request in backends]
@@ -54,7 +57,7 @@ def _record(settings: RunSettings, backends: Sequence[BackendRequest]) -> Record
         torch_version=version,
     )
     with _trace_directory(settings.trace_output, started) as trace:
-        outcome = _run_traced(settings, backends, hooks, location, trace, metadata)
+        outcome = _run_traced(settings, backends, hooks, location, trace, metadata, sub_buffer_bytes)
         if not _is_empty(trace):
             notice(f"Trace location: {trace}")
             return Recording(trace, outcome.exit_status, outcome.stopped_by)
@@ -71,6 +74,7 @@ def _run_traced(
     location: torch_locate.Location,
     trace: Path,
     metadata: traces.RunMetadata,
+    sub_buffer_bytes: int,
 ) -> launcher.Outcome:
     from_variable = isinstance(location, torch_locate.Torch) and location.from_variable
     library_directory = location.library_directory if from_variable else None  # type: ignore[union-attr]
@@ -87,7 +91,8 @@ def _run_traced(
         if settings.log_level is not None:
             variables |= python_log.prepare(private, settings.log_level)
         environment = launcher.merge_environment(os.environ, variables)
-        with recording_session(client, private.name, directory, rules, settings.log_level) as session:
+        plan = SessionPlan(private.name, directory, tuple(rules), settings.log_level, sub_buffer_bytes)
+        with recording_session(client, plan) as session:
             outcome = launcher.run(settings.command, environment)
     _report_losses(session)
     ended = datetime.now(timezone.utc).astimezone().isoformat(timespec="milliseconds")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
 
-from iprof_py import python_log
+from iprof_py import buffers, python_log
 from iprof_py.errors import IprofError
 from iprof_py.lttng import Client
 from iprof_py.messages import log, warn
@@ -37,43 +37,52 @@ class Session:
     broken: bool = False  # recording ended early
 
 
-@contextmanager
-def recording_session(
-    client: Client, name: str, output: Path, event_rules: Sequence[str], log_level: str | None
-) -> Iterator[Session]:
-    """Record the events of ``event_rules`` into the directory ``output`` while the block runs.
+@dataclass(frozen=True)
+class SessionPlan:
+    """What to record, and where."""
 
-    With ``log_level``, a level of `python_log.LEVELS`, Python's log records too.
+    name: str
+    output: Path
+    event_rules: tuple[str, ...]
+    log_level: str | None  # of Python's log records, a key of python_log.LEVELS; None: do not record them
+    sub_buffer_bytes: int
+
+
+@contextmanager
+def recording_session(client: Client, plan: SessionPlan) -> Iterator[Session]:
+    """Record as planned while the block runs.
 
     The channel makes the program wait while its buffers are full, so that no event is dropped. The session is destroyed
     whatever happens in the block. Raises IprofError (SESSION) when it cannot be made.
     """
-    client.run("create", name, f"--output={output}")
-    session = Session(name)
+    client.run("create", plan.name, f"--output={plan.output}")
+    session = Session(plan.name)
     try:
-        _start(client, name, event_rules, log_level)
+        _start(client, plan)
         try:
-            with watching(client.daemon_pid, output, partial(_give_up, client, session)):
+            with watching(client.daemon_pid, plan.output, partial(_give_up, client, session)):
                 yield session
         finally:
             _stop(client, session)
     finally:
-        _destroy(client, name)
+        _destroy(client, plan.name)
 
 
-def _start(client: Client, name: str, event_rules: Sequence[str], log_level: str | None) -> None:
-    target = ("--userspace", f"--session={name}")
+def _start(client: Client, plan: SessionPlan) -> None:
+    target = ("--userspace", f"--session={plan.name}")
     channel = f"--channel={_CHANNEL}"
     contexts = ("--type=vpid", "--type=vtid")
+    buffers_size = (f"--num-subbuf={buffers.COUNT}", f"--subbuf-size={plan.sub_buffer_bytes}")
     client.run("enable-channel", *target, f"--switch-timer={_METADATA_PERIOD_US}", "metadata")
-    client.run("enable-channel", *target, f"--blocking-timeout={_BLOCKING_LIMIT_US}", _CHANNEL)
+    client.run("enable-channel", *target, *buffers_size, f"--blocking-timeout={_BLOCKING_LIMIT_US}", _CHANNEL)
     client.run("add-context", *target, channel, *contexts)
-    for rule in event_rules:
+    for rule in plan.event_rules:
         client.run("enable-event", *target, channel, rule)
-    if log_level is not None:
-        client.run("enable-event", "--python", f"--session={name}", "--all", f"--loglevel={log_level}")
+    if plan.log_level is not None:
+        level = f"--loglevel={plan.log_level}"
+        client.run("enable-event", "--python", f"--session={plan.name}", "--all", level)
         client.run("add-context", *target, f"--channel={python_log.CHANNEL}", *contexts)
-    client.run("start", name)
+    client.run("start", plan.name)
 
 
 def _give_up(client: Client, session: Session, failure: str) -> None:

@@ -109,8 +109,8 @@ def test_a_zipapp(iprof: Iprof, tmp_path: Path) -> None:
     source = tmp_path / "app"
     source.mkdir()
     (source / "__main__.py").write_text("import torch; torch.add(torch.ones(1), 1)")
-    zipapp.create_archive(source, tmp_path / "app.pyz", interpreter=str(TORCH_PYTHON))
-    assert iprof("-j", "--", tmp_path / "app.pyz").tally[ADD]["call"] == 1
+    zipapp.create_archive(source, tmp_path / "app.pyz")
+    assert iprof("-j", "--", TORCH_PYTHON, tmp_path / "app.pyz").tally[ADD]["call"] == 1
 
 
 @pytest.mark.parametrize("prefix", ["umask 077", "LC_ALL=C; export LC_ALL", "cd /; unset PWD"])
@@ -201,7 +201,7 @@ def test_a_full_disk(iprof: Iprof, small_disk: Path, torch_program: Path) -> Non
 
 
 def test_small_shared_memory(iprof: Iprof, tmp_path: Path, torch_program: Path) -> None:
-    script = f'mount -t tmpfs -o size=64m none /dev/shm && "{IPROF}" -j -- "{torch_program}" 50 0'
+    script = f'mount -t tmpfs -o size=1m none /dev/shm && "{IPROF}" -j -- "{torch_program}" 50 0'
     done = subprocess.run(
         ["unshare", "-m", "sh", "-c", script],
         env={**os.environ, "THAPI_HOME": str(tmp_path)},
@@ -212,6 +212,22 @@ def test_small_shared_memory(iprof: Iprof, tmp_path: Path, torch_program: Path) 
     if "unshare" in done.stderr or "mount" in done.stderr:
         pytest.skip("no file system can be mounted here")
     assert json.loads(done.stdout)["host"]["6"]["data"][ADD]["call"] == 50
+
+
+def test_full_shared_memory(tmp_path: Path, torch_program: Path) -> None:
+    script = f'mount -t tmpfs -o size=64k none /dev/shm && "{IPROF}" -- "{torch_program}" 50 6'
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", script],
+        env={**os.environ, "THAPI_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+    )
+    if "unshare" in done.stderr or "mount" in done.stderr:
+        pytest.skip("no file system can be mounted here")
+    assert "warning: /dev/shm has 64 KiB free, and LTTng's buffers need at least" in done.stderr
+    assert done.returncode == 6
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import atexit
 import ctypes
 import multiprocessing
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -126,8 +127,9 @@ def plain() -> None:
 
 
 def three_deep() -> None:
-    inner = f"{sys.executable} {__file__} plain"
-    subprocess.run(["sh", "-c", f"sh -c '{inner}'; true"], check=True)
+    inner = shlex.join([sys.executable, __file__, "plain"])
+    middle = shlex.join(["sh", "-c", f"{inner}; true"])
+    subprocess.run(["sh", "-c", f"{middle}; true"], check=True)
 
 
 def profiling_timer() -> None:
