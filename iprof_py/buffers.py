@@ -18,9 +18,9 @@ def sub_buffer_bytes() -> int | None:
     """The size of a sub-buffer, a power of two: LTTng's own, or less where it would not fit; None without any room."""
     room = (_free_bytes() // _cpus() - _DAEMON_BYTES) // COUNT
     size = _LARGEST_BYTES
-    while size > room:
+    while size > max(room, _SMALLEST_BYTES):
         size //= 2
-    return size if size >= _SMALLEST_BYTES else None
+    return size if size <= room else None
 
 
 def shortage() -> str:
