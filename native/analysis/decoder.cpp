@@ -136,7 +136,10 @@ Event Decoder::decode(const bt_message* message) {
     const Layout& layout = layout_of(event);
     if (layout.kind == EventKind::kUnknown) return decoded;
     const bt_clock_snapshot* clock = bt_message_event_borrow_default_clock_snapshot_const(message);
-    if (bt_clock_snapshot_get_ns_from_origin(clock, &decoded.timestamp_ns) != 0) return decoded;
+    if (bt_clock_snapshot_get_ns_from_origin(clock, &decoded.timestamp_ns) != 0) {
+        bt_current_thread_clear_error();  // beyond what 64 bits hold: no error that anybody else should find
+        return decoded;
+    }
     const bt_field* context = bt_event_borrow_common_context_field_const(event);
     const bt_field* payload = bt_event_borrow_payload_field_const(event);
     decoded.kind = layout.kind;
