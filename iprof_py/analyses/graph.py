@@ -29,6 +29,7 @@ def run(sink: str, trace: Trace, parameters: Mapping[str, Any]) -> dict[str, Any
     babeltrace2 cannot be used, TRACE when nothing can be read.
     """
     bt2 = _import_bt2()
+    _swallowed_error()  # of the graph before, which was taken down since
     checks = {directory: _check(directory) for directory in trace.ctf_directories}
     with _readable(checks) as directories, _memory_file() as document, _progress_of(checks) as bar:
         common = {
@@ -115,9 +116,26 @@ def _run(bt2: ModuleType, graph: Any, bar: Progress | None) -> str | None:
             if bar:
                 bar.update()
     except bt2.Stop:
-        return None
+        return _swallowed_error()
     except bt2._Error as error:
         return _cause(error)
+
+
+def _swallowed_error() -> str | None:
+    """What babeltrace could not read without saying so, or None.
+
+    On some damaged streams its source ends as if nothing were wrong but leaves the thread's error set, and the next call
+    into the library would abort the process.
+    """
+    from bt2 import native_bt
+
+    error = native_bt.current_thread_take_error()
+    if error is None:
+        return None
+    cause = native_bt.error_borrow_cause_by_index(error, 0)
+    message = " ".join(str(native_bt.error_cause_get_message(cause)).split())
+    native_bt.error_release(error)
+    return message
 
 
 def _cause(error: Any) -> str:
