@@ -124,8 +124,8 @@ def _run(bt2: ModuleType, graph: Any, bar: Progress | None) -> str | None:
 def _swallowed_error() -> str | None:
     """What babeltrace could not read without saying so, or None.
 
-    On some damaged streams its source ends as if nothing were wrong but leaves the thread's error set, and the next call
-    into the library would abort the process.
+    On some damaged streams its source ends as if nothing were wrong but leaves the thread's error set, and the next
+    call into the library would abort the process.
     """
     from bt2 import native_bt
 
