@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,10 +57,19 @@ class Run:
 Iprof = Callable[..., Run]
 
 
-def run_in(home: Path, *arguments: str | Path, environment: Mapping[str, str] | None = None, **settings: Any) -> Run:
-    """Run iprof-py with its traces in ``home``; further settings are those of subprocess.run."""
+def run_in(
+    home: Path,
+    *arguments: str | Path,
+    environment: Mapping[str, str] | None = None,
+    before: Sequence[str] = (),
+    **settings: Any,
+) -> Run:
+    """Run iprof-py with its traces in ``home``, started by the command ``before``.
+
+    Further settings are those of subprocess.run.
+    """
     variables = {**os.environ, "THAPI_HOME": str(home), **(environment or {})}
-    command = [str(IPROF), *map(str, arguments)]
+    command = [*before, str(IPROF), *map(str, arguments)]
     settings = {"timeout": 120, "capture_output": True, "text": True, "errors": "replace", **settings}
     done = subprocess.run(command, env=variables, check=False, **settings)
     return Run(done.returncode, done.stdout, done.stderr, home)
@@ -105,17 +115,22 @@ def torch_program(compiled: Callable[..., Path]) -> Path:
     )
 
 
-def processes_named(name: str) -> set[int]:
-    """The living processes of a name."""
+@pytest.fixture
+def own_machine() -> list[str]:
+    """What starts a command where LTTng has nothing yet, and where nobody else's runs and daemons are in reach."""
+    places = "mount -t tmpfs none /run && mount -t tmpfs none /dev/shm"
+    if subprocess.run(["unshare", "-m", "sh", "-c", places], capture_output=True, check=False).returncode != 0:
+        pytest.skip("no file system can be mounted here")
+    return ["unshare", "-m", "sh", "-c", f'{places} && exec "$@"', "sh"]
+
+
+def companions(namespace: str) -> set[int]:
+    """The living processes that see the file systems of a namespace, as ``readlink /proc/self/ns/mnt`` names it."""
     found = set()
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            pid, _, rest = stat.read_text().partition(" (")
-        except OSError:
-            continue
-        command, _, fields = rest.rpartition(") ")
-        if command == name and not fields.startswith("Z"):
-            found.add(int(pid))
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if str((process / "ns/mnt").readlink()) == namespace:
+                found.add(int(process.name))
     return found
 
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+import bt2
 import pytest
-from conftest import PROGRAMS, TORCH_PYTHON, Iprof, Run, calls_of, run_in
+from conftest import PROGRAMS, TORCH, TORCH_PYTHON, Iprof, Run, calls_of, run_in
 
 
 @pytest.fixture(scope="module")
@@ -33,20 +38,53 @@ def test_no_name_carries_the_overload_of_another(recorded: Run) -> None:
     assert overloads <= {"out", "memory_format", "Scalar", "dim_IntList", "dtype", "int"}
 
 
-def test_self_times_add_up_to_the_outermost_operators(recorded: Run, tmp_path: Path) -> None:
-    tree = json.loads(_speedscope(recorded, tmp_path))
-    total = recorded.tally["Total"]
-    scopes = json.loads(recorded.stdout)["scopes"]["data"]
-    weight = sum(profile["endValue"] for profile in tree["profiles"])
-    # The tree's weight is that of its roots: the outermost operators, and the scopes with what is in them.
-    assert weight == total["self"] + scopes["Total"]["self"]
+def test_self_times_add_up_to_the_outermost_operators(recorded: Run) -> None:
+    tables = json.loads(replay(recorded, "-j", "-e"))["host"]["6"]
+    assert self_ns(tables) == outermost_ns(recorded.traces[0])
 
 
-def _speedscope(recorded: Run, directory: Path) -> str:
-    output = directory / "tree.speedscope.json"
+def self_ns(tables: Sequence[Mapping[str, Any]]) -> dict[tuple[int, int], int]:
+    """The self time of all operators of each thread."""
+    return {(table["Process"], table["Thread"]): table["data"]["Total"]["self"] for table in tables}
+
+
+def outermost_ns(trace: Path) -> dict[tuple[int, int], int]:
+    """The time of each thread's outermost operators, from the events themselves.
+
+    Programs of other runs, which the machine's daemon records too, are left out.
+    """
+    directories = [str(path.parent) for path in trace.glob("**/metadata")]  # one for each user
+    run_id = json.loads(next(trace.glob("*/iprof_metadata.json")).read_text())["run_id"]
+    own: set[int] = set()
+    depths: Counter[tuple[int, int]] = Counter()
+    total_ns: Counter[tuple[int, int]] = Counter()
+    for message in bt2.TraceCollectionMessageIterator(directories):
+        if not isinstance(message, bt2._EventMessageConst):
+            continue
+        context = message.event.common_context_field
+        thread = (int(context["vpid"]), int(context["vtid"]))
+        if message.event.name.endswith(":process") and message.event["run_id"] == run_id:
+            own.add(thread[0])
+        if thread[0] not in own or ":op_" not in message.event.name:
+            continue
+        now_ns = message.default_clock_snapshot.ns_from_origin
+        if message.event.name.endswith(":op_entry"):
+            total_ns[thread] -= now_ns if depths[thread] == 0 else 0
+            depths[thread] += 1
+        else:
+            depths[thread] -= 1
+            total_ns[thread] += now_ns if depths[thread] == 0 else 0
+    assert set(depths.values()) == {0}
+    return dict(total_ns)
+
+
+def test_the_tree_has_the_self_time_of_operators_and_scopes(recorded: Run, tmp_path: Path) -> None:
+    output = tmp_path / "tree.speedscope.json"
     done = run_in(recorded.home, "--analysis", "flamegraph", output)
     assert done.status == 0, done.stderr
-    return output.read_text()
+    weight_ns = sum(profile["endValue"] for profile in json.loads(output.read_text())["profiles"])
+    scopes = json.loads(recorded.stdout)["scopes"]["data"]
+    assert weight_ns == recorded.tally["Total"]["self"] + scopes["Total"]["self"]
 
 
 def test_scopes_have_a_table_of_their_own(recorded: Run) -> None:
@@ -108,6 +146,8 @@ def test_every_process_has_its_own_calls(iprof: Iprof) -> None:
     parent, worker, spawned = map(int, run.stdout.splitlines()[0].split())
     calls = calls_of(run.threads, "aten::add.Tensor")
     assert calls == {parent: 2000, worker: 1000, spawned: 1000}
+    assert len({table["Thread"] for table in run.threads if table["Process"] == parent}) >= 2
+    assert self_ns(run.threads) == outermost_ns(run.traces[0])
 
 
 def test_a_killed_program_loses_nothing(iprof: Iprof) -> None:
@@ -137,6 +177,31 @@ def test_torchrun_ranks_are_processes_of_their_own(iprof: Iprof) -> None:
     assert list(calls_of(run.threads, "c10d::allreduce_").values()) == [10, 10]
     # gloo's own scopes begin on one thread and end on another.
     assert json.loads(run.stdout.splitlines()[-1])["unpaired"] == {"entries": 0, "exits": 0}
+
+
+def test_a_shell_script_around_the_program(iprof: Iprof, tmp_path: Path) -> None:
+    wrapper = tmp_path / "a wrapper"
+    wrapper.write_text(f'#!/bin/sh\n"{TORCH_PYTHON}" "$@"\nexit $(($? + 4))\n')
+    wrapper.chmod(0o755)
+    program = tmp_path / "a program.py"
+    program.write_text("import sys, torch; torch.abs(torch.ones(3)); sys.exit(len(sys.argv))")
+    run = iprof("-j", "--", wrapper, program, "word")
+    assert (run.status, run.messages) == (6, [f"Trace location: {run.traces[0]}"])
+    assert run.tally["aten::abs.out"]["call"] == 1
+
+
+@pytest.mark.parametrize(("command", "path"), [("python3", "bin"), ("bin/python3", "/usr/bin:/bin")])
+def test_the_interpreter_decides_whose_torch(iprof: Iprof, command: str, path: str) -> None:
+    search = os.pathsep.join([str(TORCH / path), os.environ["PATH"]]) if path == "bin" else path
+    program = "import torch; torch.abs(torch.ones(3)); print(torch.__file__, torch.__version__)"
+    environment = {"PATH": search}
+    run = iprof("--analysis", "tally", "-j", "--", command, "-c", program, environment=environment, cwd=TORCH)
+    assert run.status == 0, run.stderr
+    file, version = run.stdout.splitlines()[0].rsplit(" ", 1)
+    assert Path(file).is_relative_to(TORCH / "lib")
+    assert run.tally["aten::abs"]["call"] == 1
+    metadata = json.loads(next(run.traces[0].glob("*/iprof_metadata.json")).read_text())
+    assert metadata["torch_version"] == version
 
 
 def test_a_program_linked_with_libtorch(iprof: Iprof, torch_program: Path) -> None:

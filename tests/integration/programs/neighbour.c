@@ -1,4 +1,8 @@
 // A library that only its caller's RUNPATH finds.
+#ifndef ANSWER
+#define ANSWER 42
+#endif
+
 int answer(void) {
-    return 42;
+    return ANSWER;
 }
