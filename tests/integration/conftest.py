@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -123,17 +124,13 @@ def own_machine() -> list[str]:
     return ["unshare", "-m", "sh", "-c", f'{places} && exec "$@"', "sh"]
 
 
-def processes_named(name: str) -> set[int]:
-    """The living processes of a name."""
+def companions(namespace: str) -> set[int]:
+    """The living processes that see the file systems of a namespace, as ``readlink /proc/self/ns/mnt`` names it."""
     found = set()
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            pid, _, rest = stat.read_text().partition(" (")
-        except OSError:
-            continue
-        command, _, fields = rest.rpartition(") ")
-        if command == name and not fields.startswith("Z"):
-            found.add(int(pid))
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if str((process / "ns/mnt").readlink()) == namespace:
+                found.add(int(process.name))
     return found
 
 

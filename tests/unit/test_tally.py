@@ -104,6 +104,12 @@ def test_errors_have_a_column_only_when_there_are_any() -> None:
     assert [cell.strip() for cell in lines[4].split("|")] == ["a", "", "", "", "", "2", "", "", "", "2", ""]
 
 
+def test_a_share_of_nothing_is_nothing() -> None:
+    instant = Tally((Row(MAIN, False, "a", "", calls(0)),), 0, 0)
+    cells = tally.to_text(tables_of(instant, SETTINGS), instant, SETTINGS).splitlines()[3].split("|")
+    assert [cell.strip() for cell in cells] == ["a", "0ns", "0.00%", "0ns", "0.00%", "1", "0.00ns", "0ns", "0ns", ""]
+
+
 def test_ties_are_in_the_order_of_names() -> None:
     tied = Tally(tuple(Row(MAIN, False, name, "", calls(5)) for name in "bca"), 0, 0)
     (table,) = tables_of(tied, SETTINGS)

@@ -75,6 +75,15 @@ def test_the_newest_is_by_time(home: Path) -> None:
     assert traces.newest() == home / "thapi--a"
 
 
+def test_the_home_is_the_users_without_thapi_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "user"))
+    assert traces.trace_home() == tmp_path / "thapi-traces"
+    monkeypatch.setenv("THAPI_HOME", "")
+    assert traces.trace_home() == tmp_path / "user/thapi-traces"
+    monkeypatch.delenv("THAPI_HOME")
+    assert traces.trace_home() == tmp_path / "user/thapi-traces"
+
+
 def test_no_home(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("THAPI_HOME")
     monkeypatch.delenv("HOME", raising=False)
