@@ -122,7 +122,7 @@ def _is_used(client: Client, own_session: str) -> bool:
     """Whether anybody else has a session: a living run of ours, or somebody by hand."""
     try:
         others = [name for name in _sessions(client) if name != own_session]
-    except LttngError:
+    except IprofError:
         return False
     return any(
         not name.startswith(private.PREFIX) or private.is_alive(private.ROOT_DIRECTORY / name) for name in others
